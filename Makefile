@@ -1,0 +1,43 @@
+# The whole developer interface. `make run` and `make test` need nothing but Python 3.11 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: run test lint types layers check bench lock clean venv
+
+$(STAMP): requirements.lock requirements-dev.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+venv: $(STAMP)
+
+run: venv ## start the webhook on https://127.0.0.1:8443, post a few real reviews to it, and stay up
+	$(BIN)/numalign serve --demo
+
+test: venv ## everything that CI runs, but for lint, types and layers
+	$(BIN)/pytest -q -n auto
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: venv
+	$(BIN)/mypy
+
+layers: venv
+	$(BIN)/lint-imports
+
+check: lint types layers test
+
+bench: venv ## prints a table; nothing here is a test
+	$(BIN)/python -m tests.bench
+
+lock: venv ## resolve the dependencies anew
+	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Configuration files: schemas, loaders, the sets in force."""

@@ -1,0 +1,1 @@
+"""What a mutation may change in a pod, a module per injection."""

@@ -1,0 +1,1 @@
+"""The HTTP shell: Flask application, metrics, logs, gunicorn."""
