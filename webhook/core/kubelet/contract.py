@@ -25,6 +25,10 @@ Hints = Mapping[str, tuple[Hint, ...] | None] | None
 preference", a resource with None means "no preference for it", a resource with an empty tuple means "not possible"."""
 
 
+class KubeletPanicError(Exception):
+    """The kubelet's admission panics or never ends here; `args[0]` says at what. Only `admit` catches it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why an allocation failed: the word the kubelet puts on the pod, and its message."""
