@@ -1,0 +1,77 @@
+"""Changes to a pod's resource fields that a fix proposes, as data. The pod itself is never touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.containers import Container, Path, Pod, field_path
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One resource of one container, now and as it would have to be.
+
+    Attributes:
+        container: its name.
+        where: path of the container's object.
+        fields: which of `requests` and `limits` change; the last one names the field for people.
+        resource: the resource's name.
+        present: the value as written; empty: the field is missing.
+        value: the value that works; empty: leave the resource out.
+        size: the relative size of the change, 0 to 1 and above.
+    """
+
+    container: str
+    where: Path
+    fields: tuple[str, ...]
+    resource: str
+    present: str
+    value: str
+    size: float
+
+    @property
+    def path(self) -> Path:
+        """Return the path of the field to change."""
+        return (*self.where, "resources", self.fields[-1], self.resource)
+
+    @property
+    def short_field(self) -> str:
+        """Return the field within its container: `resources.limits[nvidia.com/gpu]`."""
+        return field_path(("resources", self.fields[-1], self.resource))
+
+
+def setting(container: Container, resource: str, value: str, size: float) -> Change:
+    """Return the change that gives a container a limit, and the request that it wrote out, of one resource."""
+    written = tuple(field for field in ("requests", "limits") if resource in container.quantities(field))
+    fields = written if "limits" in written else (*written, "limits")
+    present = str(container.quantities(fields[-1]).get(resource, ""))
+    return Change(container.name, container.path, fields, resource, present, value, size)
+
+
+def applied(pod: Pod, changes: Iterable[Change]) -> Pod:
+    """Return the pod with the changes made; everything else is shared with the original."""
+    for change in changes:
+        for field in change.fields:
+            pod = _replaced(pod, (*change.where, "resources", field), change)
+    return pod
+
+
+def _replaced(tree: Json, path: Path, change: Change) -> Json:
+    if not path:
+        return _resources(tree or {}, change)
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        items = list(tree)
+        items[step] = _replaced(items[step], rest, change)
+        return items
+    tree = tree or {}
+    return {**tree, step: _replaced(tree.get(step), rest, change)}
+
+
+def _resources(amounts: Mapping[str, Json], change: Change) -> dict[str, Json]:
+    kept = {name: amount for name, amount in amounts.items() if name != change.resource}
+    return {**kept, change.resource: change.value} if change.value else kept

@@ -1,0 +1,153 @@
+"""Verdicts in words: what to tell the people whose pod was refused, warned about or judged (DESIGN section 7).
+
+A refusal fits a terminal and reads top-down: what, then a line per class, then the nearest fix.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.core import fixes, wording
+from webhook.core.accelerators import Catalogue
+from webhook.core.containers import Pod, field_path
+from webhook.core.decision import Cause
+from webhook.core.edits import Change
+from webhook.core.fixes import Diagnosis, Fix, Judge
+from webhook.core.kubelet import admit
+from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.reasons import Why, why, word
+from webhook.core.verdict import Outcome, Verdict
+
+HEADLINE: Final = "no node class can give this pod its devices, CPUs and memory from one NUMA node (a part of a machine with its own CPUs and memory)"
+_MOST_LINES: Final = 8
+_NO_FIX: Final = "No smaller request would align either: the cause lies in how these nodes are configured, not in the pod."
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Everything there is to say about a pod that is not aligned.
+
+    Attributes:
+        whys: class -> why it does not align the pod, sorted by class.
+        fixes: the nearest change, then others for classes that it does not serve.
+        diagnoses: class -> what it holds against the pod.
+    """
+
+    whys: Mapping[str, Why]
+    fixes: tuple[Fix, ...]
+    diagnoses: Mapping[str, Diagnosis]
+
+
+def account(
+    pod: Pod, judged: Mapping[str, Verdict], nodes: Mapping[str, NodeKubelet], catalogue: Catalogue, judge: Judge = admit.judge
+) -> Account:
+    """Return why the classes that do not align the pod do not, and what would help.
+
+    Args:
+        pod: the pod that was judged.
+        judged: candidate class -> verdict; aligned ones are passed over.
+        nodes: class -> its kubelet, of at least these classes.
+        catalogue: tells accelerators from NICs.
+        judge: gives the verdict on a changed pod; one that shapes the pod first finds the changes left to the author.
+    """
+    open_questions = {name: verdict for name, verdict in sorted(judged.items()) if verdict.outcome is not Outcome.ALIGNED}
+    diagnoses = {
+        name: Diagnosis() if verdict.outcome is Outcome.UNKNOWN else fixes.diagnose(pod, nodes[name], catalogue, judge)
+        for name, verdict in open_questions.items()
+    }
+    whys = {name: why(pod, verdict, nodes[name], diagnoses[name]) for name, verdict in open_questions.items()}
+    return Account(whys, fixes.nearest(pod, diagnoses, nodes, judge), diagnoses)
+
+
+def refusal(
+    pod: Pod, judged: Mapping[str, Verdict], nodes: Mapping[str, NodeKubelet], catalogue: Catalogue, judge: Judge = admit.judge
+) -> tuple[str, tuple[Cause, ...]]:
+    """Return the message and the causes of a refusal; the arguments are those of `account`."""
+    found = account(pod, judged, nodes, catalogue, judge)
+    return message(found), causes(found)
+
+
+def message(found: Account) -> str:
+    """Return the refusal as people read it: what, a line per class, the nearest fix."""
+    return "\n".join([f"{HEADLINE}:", *(f"  {line}" for line in class_lines(found.whys)), *fix_lines(found.fixes)])
+
+
+def class_lines(whys: Mapping[str, Why]) -> list[str]:
+    """Return a line per class, classes with the same reason together, and how many more where they are too many."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in whys.items():
+        groups.setdefault(reason.text, []).append(name)
+    lines = [f"{wording.some(names)}: {text}" for text, names in groups.items()]
+    if len(lines) <= _MOST_LINES:
+        return lines
+    rest = sum(len(names) for names in list(groups.values())[_MOST_LINES - 1 :])
+    return [*lines[: _MOST_LINES - 1], f"and {rest} more node classes, for reasons of the same kind"]
+
+
+def fix_lines(found: Sequence[Fix]) -> list[str]:
+    """Return the nearest fix as container, field, present value and value that works; then the other ones, shorter."""
+    if not found:
+        return [_NO_FIX]
+    first, *others = found
+    lines = [f"Nearest change that aligns it (on {wording.some(first.classes)}):", *(f"  {_field(c)}" for c in first.changes)]
+    for other in others:
+        lines += [f"Or, for {wording.some(other.classes)}:", *(f"  {_field(change)}" for change in other.changes)]
+    return lines
+
+
+def _field(change: Change) -> str:
+    return f"container {change.container}, {change.short_field}: {advice(change)}"
+
+
+def advice(change: Change) -> str:
+    """Return what to do with one field: `now 5, use 4`."""
+    if not change.value:
+        return f"now {change.present}, remove it"
+    both = ", in the requests too" if len(change.fields) > 1 else ""
+    return f"now {change.present or 'missing'}, use {change.value}{both}"
+
+
+def causes(found: Account) -> tuple[Cause, ...]:
+    """Return one cause per field of the nearest fix; without a fix one that carries each reason."""
+    reason = reason_of(found.whys.values())
+    if found.fixes:
+        first = found.fixes[0]
+        on = f"then aligned on {wording.some(first.classes)}"
+        return tuple(Cause(field_path(c.path), reason, f"{c.container}: {advice(c)}; {on}") for c in first.changes)
+    return tuple(Cause("spec", each.word, each.text) for each in dict.fromkeys(found.whys.values()))
+
+
+def reason_of(whys: Iterable[Why]) -> str:
+    """Return the word that most classes share; of equally common ones the first in the alphabet."""
+    counted = Counter(each.word for each in whys if each.word)
+    return min(counted, key=lambda each: (-counted[each], each), default="")
+
+
+def warnings(found: Account) -> tuple[str, ...]:
+    """Return the same in warnings of a line each: one per reason, one for the nearest fix."""
+    lines = [wording.shortened(f"not aligned on {line}") for line in class_lines(found.whys)]
+    for fix in found.fixes[:1]:
+        lines += [wording.shortened(f"to align it on {wording.some(fix.classes, 1)}: {_field(change)}") for change in fix.changes]
+    return tuple(lines)
+
+
+def summary(verdict: Verdict) -> str:
+    """Return a verdict in a few words, from itself alone: for logs, tables and the annotation."""
+    match verdict.outcome:
+        case Outcome.ALIGNED:
+            return f"aligned on NUMA node {_where(verdict)}"
+        case Outcome.ADMITTED:
+            gaps = dict.fromkeys(f"{gap.reason} ({gap.container})" if gap.container else gap.reason for gap in verdict.gaps)
+            return f"admitted, not aligned: {wording.some(list(gaps), 2)}" if gaps else "admitted, not aligned"
+        case Outcome.REFUSED:
+            return f"refused: {word(verdict)}"
+        case _:
+            return f"unknown: {verdict.unknown or 'left to chance'}"
+
+
+def _where(verdict: Verdict) -> str:
+    cells = sorted({cell for mask in verdict.masks.values() for cell in mask or ()})
+    return ",".join(map(str, cells)) or "0"

@@ -1,0 +1,197 @@
+"""The nearest change that would align a pod, found by asking the model itself.
+
+Nothing here knows why a kubelet refuses. A search lowers one resource of one container at a time (or rounds it, or fills in a
+missing limit), judges the changed pod, and keeps the smallest change after which it is aligned. What had to change is what was
+at fault, so the explanation and the fix never contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from webhook.core import knobs
+from webhook.core.accelerators import Catalogue
+from webhook.core.containers import Pod
+from webhook.core.edits import Change, applied
+from webhook.core.knobs import Knob
+from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.verdict import Outcome, Verdict
+
+Judge = Callable[[NodeKubelet, Pod], Verdict]
+
+CALLS_PER_CLASS: Final = 48
+"""How often one class is asked about one pod: a bound on the time a refusal takes, not on the truth of what it says."""
+
+_SMALL_MACHINE: Final = 4
+_FEWEST_CALLS: Final = 12
+_PROPOSALS: Final = 3
+_CANDIDATES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Changes that together align the pod.
+
+    Attributes:
+        classes: on which classes, sorted; filled in by `nearest`.
+    """
+
+    changes: tuple[Change, ...]
+    classes: tuple[str, ...] = ()
+
+    @property
+    def distance(self) -> tuple[int, float, str]:
+        """Return how far it is from what the author wrote: fewer changes first, then smaller ones."""
+        return len(self.changes), sum(change.size for change in self.changes), repr(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What one class holds against a pod.
+
+    Attributes:
+        fixes: changes that align it there, nearest first; several where any one of several resources may give way.
+        blamed: the resources that have to give way, container by container; empty: nothing that could be changed helps.
+        missing: limits that would have to be filled in first, for the pod to get CPUs of its own at all.
+    """
+
+    fixes: tuple[Fix, ...] = ()
+    blamed: tuple[Knob, ...] = ()
+    missing: tuple[Change, ...] = ()
+
+
+@dataclass(slots=True)
+class _Bench:
+    """One class asked about variants of one pod, within a budget."""
+
+    judge: Judge
+    node: NodeKubelet
+    pod: Pod
+    calls: int
+    _seen: dict[tuple[Change, ...], bool] = field(default_factory=dict)
+
+    def works(self, changes: tuple[Change, ...]) -> bool:
+        """Tell whether the pod with the changes is aligned; False, too, once the budget is spent."""
+        if changes not in self._seen:
+            if self.calls <= 0:
+                return False
+            self.calls -= 1
+            verdict = self.judge(self.node, applied(self.pod, changes))
+            self._seen[changes] = verdict.outcome is Outcome.ALIGNED
+        return self._seen[changes]
+
+
+def diagnose(pod: Pod, node: NodeKubelet, catalogue: Catalogue, judge: Judge) -> Diagnosis:
+    """Return what one class holds against a pod that is not aligned there."""
+    if node.start is not None:
+        return Diagnosis()
+    bench = _Bench(judge, node, pod, _budget(node))
+    missing = knobs.missing_limits(pod, node)
+    # As written first: the judge may be one that fills in limits before it judges, as the mutation does.
+    for base in dict.fromkeys(((), missing)):
+        if base and bench.works(base):
+            return Diagnosis((Fix(base),), missing=base)
+        found = _search(bench, base, knobs.find(applied(pod, base), node, catalogue))
+        if found.fixes:
+            return found
+    return Diagnosis(missing=missing)
+
+
+def _budget(node: NodeKubelet) -> int:
+    """Merging hints is dear with many NUMA nodes: ask less often there."""
+    cells = len(node.machine.cells)
+    return CALLS_PER_CLASS if cells <= _SMALL_MACHINE else max(CALLS_PER_CLASS * _SMALL_MACHINE // cells, _FEWEST_CALLS)
+
+
+def _search(bench: _Bench, base: tuple[Change, ...], found: Sequence[Knob]) -> Diagnosis:
+    singles = [(knob, change) for knob in found if (change := _nearest(bench, base, knob)) is not None]
+    if not singles:
+        several = _together(bench, base, found)
+        together = Fix((*base, *(change for _, change in several)))
+        return Diagnosis((together,) if several else (), tuple(knob for knob, _ in several), base)
+    fixes = sorted((Fix((*base, change)) for _, change in singles), key=lambda fix: fix.distance)
+    return Diagnosis(tuple(fixes), tuple(knob for knob, _ in singles), base)
+
+
+def _nearest(bench: _Bench, base: tuple[Change, ...], knob: Knob) -> Change | None:
+    """Return the smallest change of one resource that helps, all else as it is."""
+    if not bench.works((*base, knob.to(knob.least))):
+        return _upwards(bench, base, knob)
+    return _upwards(bench, base, knob) or _downwards(bench, base, knob)
+
+
+def _upwards(bench: _Bench, base: tuple[Change, ...], knob: Knob) -> Change | None:
+    changes = (knob.to(amount) for amount in knob.rounded_up)
+    return next((change for change in changes if bench.works((*base, change))), None)
+
+
+def _downwards(bench: _Bench, base: tuple[Change, ...], knob: Knob) -> Change:
+    """Return the largest amount below the present one that works; the least one is known to.
+
+    The capacities of NUMA nodes are tried before halving: they are the answer nearly always.
+    """
+    low, high = knob.least, knob.present
+    for guess in knob.guesses:
+        if low < guess < high:
+            if bench.works((*base, knob.to(guess))):
+                low = guess
+                break
+            high = guess
+    while (middle := knob.between(low, high)) is not None:
+        if bench.works((*base, knob.to(middle))):
+            low = middle
+        else:
+            high = middle
+        if bench.calls <= 0:
+            break
+    return knob.to(low)
+
+
+def _together(bench: _Bench, base: tuple[Change, ...], found: Sequence[Knob]) -> list[tuple[Knob, Change]]:
+    """Return changes of several resources that help together, the devices kept as many as possible.
+
+    Everything is lowered as far as it goes; then one resource after the other gets back as much as still works.
+    """
+    lowered = {knob: knob.to(knob.least) for knob in found if knob.least != knob.present}
+    if not lowered or not bench.works((*base, *lowered.values())):
+        return []
+    for knob in list(lowered):
+        others = tuple(change for other, change in lowered.items() if other is not knob)
+        if bench.works((*base, *others)):
+            del lowered[knob]
+        else:
+            lowered[knob] = _downwards(bench, (*base, *others), knob)
+    return list(lowered.items())
+
+
+def nearest(pod: Pod, diagnoses: Mapping[str, Diagnosis], nodes: Mapping[str, NodeKubelet], judge: Judge) -> tuple[Fix, ...]:
+    """Return the nearest fix, then others for classes that it does not serve; each says on which classes it works.
+
+    `diagnoses`: class -> diagnosis, of the classes that do not align the pod.
+    """
+    proposed = sorted(dict.fromkeys(chain.from_iterable(d.fixes for d in diagnoses.values())), key=lambda fix: fix.distance)
+    verified = (_verified(pod, fix, diagnoses, nodes, judge) for fix in proposed[:_CANDIDATES])
+    return tuple(_covering(verified))
+
+
+def _verified(pod: Pod, fix: Fix, diagnoses: Mapping[str, Diagnosis], nodes: Mapping[str, NodeKubelet], judge: Judge) -> Fix:
+    changed = applied(pod, fix.changes)
+    serves = (
+        name
+        for name in sorted(diagnoses)
+        if nodes[name].start is None and (fix in diagnoses[name].fixes or judge(nodes[name], changed).outcome is Outcome.ALIGNED)
+    )
+    return Fix(fix.changes, tuple(serves))
+
+
+def _covering(fixes: Iterable[Fix]) -> Iterator[Fix]:
+    served: set[str] = set()
+    count = 0
+    for fix in fixes:
+        if count < _PROPOSALS and not served.issuperset(fix.classes):
+            served.update(fix.classes)
+            count += 1
+            yield fix

@@ -1,0 +1,188 @@
+"""Why one class does not align a pod: a short stable word, and a sentence with the numbers.
+
+The words are the kubelet's own where it refuses (`TopologyAffinityError`, ...) and the gaps' where it admits (`SharedCPUs`, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.core import supply, wording
+from webhook.core.containers import Container, Pod, visit
+from webhook.core.edits import Change
+from webhook.core.fixes import Diagnosis
+from webhook.core.knobs import Knob, amount_of
+from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.kubelet.totals import pod_total
+from webhook.core.quantities import value
+from webhook.core.resource_names import CPU, is_memory
+from webhook.core.verdict import Gap, Outcome, Verdict
+
+DOES_NOT_START: Final = "KubeletDoesNotStart"
+UNKNOWN: Final = "Unknown"
+SHARED_CPUS: Final = "SharedCPUs"
+SMT_ALIGNMENT_ERROR: Final = "SMTAlignmentError"
+OUT_OF: Final = "OutOf"
+
+PLAIN: Final[Mapping[str, str]] = {
+    "TopologyAffinityError": "the kubelet finds no NUMA node, or set of them, that serves all that the pod asks",
+    "SMTAlignmentError": "the kubelet gives out whole cores only",
+    "UnexpectedAdmissionError": "the kubelet cannot allocate what the pod asks",
+    "EmptyPodSharedPoolError": "no CPU or memory of the pod is left for its containers without CPUs of their own",
+    "KubeletPanic": "the kubelet crashes or hangs when it admits this pod",
+    "Invalid": "the API server refuses the pod",
+}
+"""What the kubelet's words mean, for where the model gives no better account."""
+
+_LISTED_NODES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why one class does not align a pod. `container` is empty where it is the pod's or the class's matter."""
+
+    word: str
+    container: str
+    text: str
+
+
+def word(verdict: Verdict) -> str:
+    """Return the stable word of a verdict; empty where the pod is aligned."""
+    if verdict.start is not None:
+        return DOES_NOT_START
+    if verdict.outcome is Outcome.UNKNOWN:
+        return UNKNOWN
+    if not verdict.admitted:
+        return verdict.reason
+    return verdict.gaps[0].reason if verdict.gaps else ""
+
+
+def why(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Why:
+    """Return why the class does not align the pod, in one sentence with numbers and units."""
+    found = word(verdict)
+    if found == DOES_NOT_START:
+        return Why(found, "", f"its kubelet does not start: {verdict.start}")
+    if found == UNKNOWN:
+        return Why(found, "", f"no verdict: {verdict.unknown or 'the kubelet itself leaves it to chance'}")
+    clauses = list(_clauses(pod, verdict, node, diagnosis))
+    text = "; ".join(dict.fromkeys(clauses)) or _own_words(verdict)
+    return Why(found, _container(verdict, diagnosis), f"would run unaligned: {text}" if verdict.admitted else text)
+
+
+def _container(verdict: Verdict, diagnosis: Diagnosis) -> str:
+    if diagnosis.blamed:
+        return diagnosis.blamed[0].container.name
+    if diagnosis.missing and diagnosis.fixes:
+        return diagnosis.missing[0].container
+    return verdict.container or next((gap.container for gap in verdict.gaps), "")
+
+
+def _own_words(verdict: Verdict) -> str:
+    if verdict.admitted:
+        return "; ".join(_gap(gap) for gap in verdict.gaps[:2]) or "the kubelet does not keep it on one NUMA node"
+    plain = PLAIN.get(verdict.reason, verdict.reason)
+    said = f" ({verdict.message})" if verdict.message else ""
+    return f"{plain}{said}"
+
+
+def _gap(gap: Gap) -> str:
+    return f"{gap.container}: {gap.detail}" if gap.container else gap.detail
+
+
+def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Iterator[str]:
+    for knob in diagnosis.blamed:
+        yield _clause(knob, diagnosis.blamed, pod, verdict, node)
+    if diagnosis.missing and diagnosis.fixes and diagnosis.fixes[0].changes[: len(diagnosis.missing)] == diagnosis.missing:
+        yield not_guaranteed(diagnosis.missing)
+
+
+def _clause(knob: Knob, blamed: Sequence[Knob], pod: Pod, verdict: Verdict, node: NodeKubelet) -> str:
+    demand = _Demand.of(knob, pod, node)
+    whole = supply.whole_node(node, knob.resource)
+    there = supply.per_numa_node(node, knob.resource)
+    if verdict.reason.startswith(OUT_OF) or (whole is not None and demand.total > whole):
+        return f"the pod asks {wording.amount(knob.resource, demand.total)} in all; {_whole(knob.resource, whole)}"
+    width = node.machine.cpu_topology.threads_per_core
+    if knob.resource == CPU and verdict.reason == SMT_ALIGNMENT_ERROR and value(knob.present) % width:
+        asked = wording.amount(CPU, knob.present)
+        return f"{knob.container.name} asks {asked}; these nodes give out whole cores of {width} CPUs"
+    if knob.resource == CPU and verdict.admitted and knob.rounded_up:
+        return f"{knob.container.name} asks {wording.amount(CPU, knob.present)}; only whole CPUs are a container's own"
+    if there and demand.amount > max(there.values()):
+        return _beyond(demand, knob.resource, there)
+    return _conflict(demand, knob, blamed, pod, node)
+
+
+def _whole(resource: str, whole: int | None) -> str:
+    if whole is None:
+        return "a node has none"
+    verb, tail = ("leaves", " to pods") if resource == CPU or is_memory(resource) else ("has", "")
+    return f"a node {verb} {wording.bare(resource, whole)}{tail}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """Who asks how much of a resource at one place: the pod under pod scope, else the container. `total`: the whole pod."""
+
+    who: str
+    amount: int
+    total: int
+
+    @classmethod
+    def of(cls, knob: Knob, pod: Pod, node: NodeKubelet) -> _Demand:
+        containers = visit(pod)
+        total = pod_total((c.kind, {knob.resource: amount_of(c, knob.resource)}) for c in containers)[knob.resource]
+        if node.config.topology_scope == "pod" and total != knob.present:
+            return cls("the pod as a whole", total, total)
+        return cls(knob.container.name, knob.present, total)
+
+
+def _beyond(demand: _Demand, resource: str, there: Mapping[int, int]) -> str:
+    asked = wording.amount(resource, demand.amount)
+    if resource == CPU or is_memory(resource):
+        subject = wording.numa_nodes(there, resource, "leaves", " to pods").replace("each leaves", "each NUMA node leaves")
+        return f"{demand.who} asks {asked}; {subject}"
+    return f"{demand.who} needs {asked} on one NUMA node; {wording.numa_nodes(there, resource, 'has')}"
+
+
+def _conflict(demand: _Demand, knob: Knob, blamed: Sequence[Knob], pod: Pod, node: NodeKubelet) -> str:
+    """Each resource would fit somewhere, but not all of them on the same NUMA node."""
+    same = [other.resource for other in blamed if other.container.path == knob.container.path]
+    placed = [name for name in _placed(knob.container, node) if name in same or "/" in name or name == knob.resource]
+    wanted = {name: _Demand.of(_like(knob, name), pod, node).amount for name in placed}
+    asked = wording.joined([wording.amount(name, wanted[name]) for name in placed])
+    offers = {name: supply.per_numa_node(node, name) for name in placed}
+    cells = [cell.id for cell in node.machine.cells if cell.cpus]
+    if any(all(offers[name].get(cell, 0) >= wanted[name] for name in placed) for cell in cells):
+        return f"{demand.who} asks {asked}; the pod's other containers leave no NUMA node with that"
+    if len(cells) > _LISTED_NODES:
+        return f"{demand.who} asks {asked}; no NUMA node has them all"
+    listed = (
+        f"node {cell} has {wording.joined([wording.amount(name, offers[name].get(cell, 0)) for name in placed])}"
+        for cell in cells
+    )
+    return f"{demand.who} asks {asked} of one NUMA node; {', '.join(listed)}"
+
+
+def _like(knob: Knob, resource: str) -> Knob:
+    return Knob(knob.container, resource, amount_of(knob.container, resource), 0, 1)
+
+
+def _placed(container: Container, node: NodeKubelet) -> list[str]:
+    names = dict.fromkeys((*container.quantities("limits"), *container.quantities("requests")))
+    return [name for name in names if amount_of(container, name) and supply.per_numa_node(node, name)]
+
+
+def not_guaranteed(missing: Sequence[Change]) -> str:
+    """Return whose limits keep the pod from CPUs of its own: `istio-proxy has no CPU limit, so ...`."""
+    first = missing[0].container
+    mine = [change for change in missing if change.container == first]
+    absent = [wording.noun(change.resource) for change in mine if not change.present]
+    uneven = [wording.noun(change.resource) for change in mine if change.present]
+    faults = [f"no {' and no '.join(absent)} limit"] if absent else []
+    faults += [f"a {wording.joined(uneven)} request below its limit"] if uneven else []
+    others = len({change.container for change in missing}) - 1
+    also = f" (and {others} more like it)" if others else ""
+    return f"{first} has {wording.joined(faults)}{also}, so the pod is not Guaranteed and gets no CPUs of its own"
