@@ -12,16 +12,18 @@ from typing import Final
 
 from webhook.core import fixes, wording
 from webhook.core.accelerators import Catalogue
+from webhook.core.change import Change
 from webhook.core.containers import Pod, field_path
 from webhook.core.decision import Cause
-from webhook.core.edits import Change
 from webhook.core.fixes import Diagnosis, Fix, Judge
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.reasons import Why, why, word
 from webhook.core.verdict import Outcome, Verdict
 
-HEADLINE: Final = "no node class can give this pod its devices, CPUs and memory from one NUMA node (a part of a machine with its own CPUs and memory)"
+HEADLINE: Final = (
+    "no node class serves this pod from one NUMA node (a part of a machine with CPUs, memory and devices of its own)"
+)
 _MOST_LINES: Final = 8
 _NO_FIX: Final = "No smaller request would align either: the cause lies in how these nodes are configured, not in the pod."
 

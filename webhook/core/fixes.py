@@ -14,8 +14,8 @@ from typing import Final
 
 from webhook.core import knobs
 from webhook.core.accelerators import Catalogue
+from webhook.core.change import Change, applied
 from webhook.core.containers import Pod
-from webhook.core.edits import Change, applied
 from webhook.core.knobs import Knob
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.verdict import Outcome, Verdict

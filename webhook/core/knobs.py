@@ -8,8 +8,8 @@ from typing import Final
 
 from webhook.core import supply
 from webhook.core.accelerators import Catalogue
+from webhook.core.change import Change, setting
 from webhook.core.containers import Container, Kind, Pod, visit
-from webhook.core.edits import Change, setting
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.quantities import (
     GI,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.core import supply, wording
+from webhook.core.change import Change
 from webhook.core.containers import Container, Pod, visit
-from webhook.core.edits import Change
 from webhook.core.fixes import Diagnosis
 from webhook.core.knobs import Knob, amount_of
 from webhook.core.kubelet.node import NodeKubelet

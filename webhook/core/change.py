@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from webhook.core.containers import Container, Path, Pod, field_path
-
-Json = Any
+from webhook.core.edit import drop, put
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +54,6 @@ def applied(pod: Pod, changes: Iterable[Change]) -> Pod:
     """Return the pod with the changes made; everything else is shared with the original."""
     for change in changes:
         for field in change.fields:
-            pod = _replaced(pod, (*change.where, "resources", field), change)
+            path = (*change.where, "resources", field, change.resource)
+            pod = put(pod, path, change.value) if change.value else drop(pod, path)
     return pod
-
-
-def _replaced(tree: Json, path: Path, change: Change) -> Json:
-    if not path:
-        return _resources(tree or {}, change)
-    step, rest = path[0], path[1:]
-    if isinstance(step, int):
-        items = list(tree)
-        items[step] = _replaced(items[step], rest, change)
-        return items
-    tree = tree or {}
-    return {**tree, step: _replaced(tree.get(step), rest, change)}
-
-
-def _resources(amounts: Mapping[str, Json], change: Change) -> dict[str, Json]:
-    kept = {name: amount for name, amount in amounts.items() if name != change.resource}
-    return {**kept, change.resource: change.value} if change.value else kept
