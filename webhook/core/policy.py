@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from webhook.core.accelerators import Entry
+
 MODE_KEY = "numalign.io/mode"
 
 
@@ -63,7 +65,7 @@ class Policy:
         exempt_namespaces: left out by the namespaceSelector, and by us.
         exempt_users: user names whose pods are left alone.
         exempt_runtime_classes: runtimeClassNames whose pods are left alone.
-        accelerators: catalogue entries that extend or override the shipped ones (see `accelerators`), as plain dicts.
+        accelerators: catalogue entries that extend or override the shipped ones.
         shape_shared: shape pods that ask for shared tokens and declare nothing.
         steer: inject node affinity.
         hami: inject `hami.io/numa-alignment`.
@@ -77,7 +79,7 @@ class Policy:
     exempt_namespaces: frozenset[str] = frozenset()
     exempt_users: frozenset[str] = frozenset()
     exempt_runtime_classes: frozenset[str] = frozenset()
-    accelerators: tuple[Mapping[str, Any], ...] = ()
+    accelerators: tuple[Entry, ...] = ()
     cpu: CpuRules = field(default_factory=CpuRules)
     memory: MemoryRules = field(default_factory=MemoryRules)
     hugepages: HugepageRules = field(default_factory=HugepageRules)

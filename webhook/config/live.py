@@ -1,0 +1,160 @@
+"""The set in force: policy, catalogue and node classes, replaced as a whole when their files change.
+
+A file that is bad never takes effect: the last good set stays, and the status says what is wrong. A ConfigMap's volume is a
+directory of links into another one that is swapped; that is why files are followed to what they point to.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from webhook.config.catalogue import load_catalogue
+from webhook.config.documents import ConfigError, ConfigWarning
+from webhook.config.load import builtin_names, load_classes, load_policy
+from webhook.core.snapshot import Snapshot
+
+DEFAULT_SECONDS: Final = 10.0
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+"""Path, modification time, size and inode of everything that was read; changes when any of it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the last look at the files went.
+
+    Attributes:
+        generation: of the set in force; 0: none was ever good.
+        errors: why the files as they are now are not in force; empty: they are.
+        warnings: about the files as they are now.
+    """
+
+    generation: int = 0
+    errors: tuple[ConfigError, ...] = ()
+    warnings: tuple[ConfigWarning, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether the files as they are now are in force (the metric `config_reload_success`)."""
+        return not self.errors
+
+    @property
+    def last_error(self) -> str:
+        """Return the errors as a text, one a line; empty: none."""
+        return "\n".join(map(str, self.errors))
+
+
+Listener = Callable[[Status], None]
+
+
+class Live:
+    """Holds the set in force. Reading it takes no lock; one thread at a time loads anew."""
+
+    def __init__(
+        self,
+        policy: Path | None = None,
+        classes: Sequence[Path] = (),
+        *,
+        all_builtin: bool = False,
+        every: float = DEFAULT_SECONDS,
+    ) -> None:
+        """Load the files once; what is wrong with them is in `status`.
+
+        Args:
+            policy: the policy's file, by default the shipped one.
+            classes: files and directories of node classes.
+            all_builtin: every built-in class counts, whatever the policy names.
+            every: seconds between two looks at the files, once `start` was called.
+        """
+        self._policy_file, self._class_paths = policy, tuple(classes)
+        self._all_builtin, self._every = all_builtin, every
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._listeners: list[Listener] = []
+        self._snapshot = Snapshot(catalogue=load_catalogue(), generation=0)
+        self._stamp: Stamp | None = None
+        self.status = Status()
+        self.check_now()
+
+    def current(self) -> Snapshot:
+        """Return the set in force; with generation 0 an empty one, for nothing good was loaded yet."""
+        return self._snapshot
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call `listener` with the status now, and after each time the files were loaded anew."""
+        self._listeners.append(listener)
+        listener(self.status)
+
+    def check_now(self) -> bool:
+        """Load the files anew if they changed; return whether they did."""
+        with self._lock:
+            stamp = _stamp(self._paths())
+            if stamp == self._stamp:
+                return False
+            # Taken before reading: what changes meanwhile shows at the next look.
+            self._stamp = stamp
+            self._load()
+        for listener in self._listeners:
+            listener(self.status)
+        return True
+
+    def start(self) -> None:
+        """Look at the files every few seconds, in a thread of its own."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="config-reload", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End that thread."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(self._every):
+            self.check_now()
+
+    def _paths(self) -> tuple[Path, ...]:
+        return (*([self._policy_file] if self._policy_file else ()), *self._class_paths)
+
+    def _load(self) -> None:
+        policy, errors = load_policy(self._policy_file)
+        loaded = load_classes(self._class_paths, builtin_names() if self._all_builtin else policy.builtin_classes)
+        errors += loaded.errors
+        if errors:
+            self.status = Status(self._snapshot.generation, errors, loaded.warnings)
+            return
+        generation = self._snapshot.generation + 1
+        self._snapshot = Snapshot(policy, load_catalogue(policy), loaded.classes, generation)
+        self.status = Status(generation, (), loaded.warnings)
+
+
+def _stamp(paths: Sequence[Path]) -> Stamp:
+    return tuple(entry for path in paths for entry in _entries(path))
+
+
+def _entries(path: Path) -> Iterator[tuple[str, int, int, int]]:
+    yield _entry(path)
+    try:
+        names = sorted(os.listdir(path)) if path.is_dir() else []  # noqa: PTH208 - names, not paths
+    except OSError:
+        names = []
+    for name in names:
+        if name[0] != ".":
+            yield _entry(path / name)
+
+
+def _entry(path: Path) -> tuple[str, int, int, int]:
+    """Return what a path leads to, links followed; a swapped link shows as another inode."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, -1, 0
+    return str(path), found.st_mtime_ns, found.st_size, found.st_ino

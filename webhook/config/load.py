@@ -1,0 +1,160 @@
+"""Load policies and node classes from files: everything that is wrong at once, as data, and what can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from marshmallow import ValidationError
+
+from webhook.config.catalogue import catalog_directory
+from webhook.config.checks import class_errors, class_warnings, conflicts
+from webhook.config.documents import ConfigError, ConfigWarning, Document, read_file
+from webhook.config.fields import flatten, suggestion
+from webhook.config.nodeclass_schema import NodeClassSchema
+from webhook.config.policy_schema import PolicySchema
+from webhook.core.kubelet.node import NodeKubelet, compile_class
+from webhook.core.model import NodeClass
+from webhook.core.policy import Policy
+
+_CLASS_SCHEMA: Final = NodeClassSchema()
+_POLICY_SCHEMA: Final = PolicySchema()
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedClasses:
+    """What came of loading node classes.
+
+    Attributes:
+        classes: those that can be used, sorted by name; with `errors` not empty they are not all.
+        errors: why the others cannot, in the order of the files.
+        warnings: about the usable ones.
+    """
+
+    classes: tuple[NodeKubelet, ...] = ()
+    errors: tuple[ConfigError, ...] = ()
+    warnings: tuple[ConfigWarning, ...] = ()
+
+
+@dataclass(slots=True)
+class _Loading:
+    """What was found so far, each class with the document it came from."""
+
+    found: list[tuple[NodeKubelet, Document]] = field(default_factory=list)
+    errors: list[ConfigError] = field(default_factory=list)
+    warnings: list[ConfigWarning] = field(default_factory=list)
+
+    def add(self, document: Document) -> None:
+        node_class, errors = parse_class(document)
+        self.errors += errors
+        if node_class is None:
+            return
+        kubelet = compile_class(node_class)
+        if refused := class_errors(kubelet, document):
+            self.errors += refused
+            return
+        self.warnings += class_warnings(kubelet, document)
+        self.found.append((kubelet, document))
+
+    def result(self) -> LoadedClasses:
+        self.errors += conflicts(self.found)
+        classes = sorted((kubelet for kubelet, _ in self.found), key=lambda kubelet: kubelet.node_class.name)
+        return LoadedClasses(tuple(classes), tuple(self.errors), tuple(self.warnings))
+
+
+def load_classes(paths: Iterable[Path], builtin: Collection[str] = ()) -> LoadedClasses:
+    """Load node classes from files and directories, and the built-in ones of these names.
+
+    A file may hold several documents, lists of classes, and objects with `items`. A directory's YAML and JSON files count,
+    hidden ones and those in its subdirectories do not.
+    """
+    loading = _Loading()
+    files = [*_builtin_files(builtin), *(file for path in paths for file in _files(path, loading.errors))]
+    for file in dict.fromkeys(files):
+        documents, errors = read_file(file)
+        loading.errors += errors
+        for document in documents:
+            for item in _items(document):
+                loading.add(item)
+    return loading.result()
+
+
+def load_builtin_classes(names: Collection[str] | None = None) -> LoadedClasses:
+    """Load the built-in node classes of these names, by default all."""
+    return load_classes((), builtin_names() if names is None else names)
+
+
+def builtin_names() -> tuple[str, ...]:
+    """Return the names of the built-in node classes, sorted."""
+    return tuple(sorted(file.stem for file in (catalog_directory() / "classes").glob("*.yaml")))
+
+
+def parse_class(document: Document | Any) -> tuple[NodeClass | None, tuple[ConfigError, ...]]:
+    """Return the node class of one document, or what is wrong with its shape.
+
+    Plain data will do for a document. Whether the class's kubelet starts is not judged here: see `load_classes`.
+    """
+    document = document if isinstance(document, Document) else Document("", document)
+    loaded, errors = _load(_CLASS_SCHEMA, document)
+    return loaded, errors
+
+
+def load_policy(path: Path | None = None) -> tuple[Policy, tuple[ConfigError, ...]]:
+    """Load a policy file, by default the shipped one; with errors, the policy is the default and must not be used."""
+    file = path or catalog_directory() / "policy.yaml"
+    documents, errors = read_file(file)
+    if errors:
+        return Policy(), errors
+    if len(documents) != 1:
+        return Policy(), (ConfigError(str(file), 0, "", f"expected one Policy document, got {len(documents)}"),)
+    policy, errors = _load(_POLICY_SCHEMA, documents[0])
+    if policy is None:
+        return Policy(), errors
+    return policy, tuple(_unknown_builtins(policy, documents[0]))
+
+
+def _unknown_builtins(policy: Policy, document: Document) -> Iterator[ConfigError]:
+    known = builtin_names()
+    for index, name in enumerate(policy.builtin_classes):
+        if name not in known:
+            hint = suggestion(name, known) or f"; there are {', '.join(known)}"
+            yield document.error(("spec", "builtinClasses", index), f"{name!r} is no built-in class{hint}")
+
+
+def _load(schema: NodeClassSchema | PolicySchema, document: Document) -> tuple[Any, tuple[ConfigError, ...]]:
+    try:
+        return schema.load(document.value), ()
+    except ValidationError as error:
+        errors = [document.error(path, text) for path, text in flatten(error.messages)]
+        return None, tuple(sorted(errors, key=lambda found: (found.line, found.path)))
+
+
+def _builtin_files(names: Collection[str]) -> list[Path]:
+    known = builtin_names()
+    return [catalog_directory() / "classes" / f"{name}.yaml" for name in names if name in known]
+
+
+def _files(path: Path, errors: list[ConfigError]) -> list[Path]:
+    """Return the files that a path stands for."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name[0] != "." and file.is_file())
+    if not files:
+        errors.append(ConfigError(str(path), 0, "", "expected YAML or JSON files in this directory, found none"))
+    return files
+
+
+def _items(document: Document) -> Iterator[Document]:
+    """Yield the classes of one document: itself, or what is in its list."""
+    value = document.value
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield document.item((index,), item)
+    elif isinstance(value, Mapping) and isinstance(value.get("items"), list) and "spec" not in value:
+        for index, item in enumerate(value["items"]):
+            yield document.item(("items", index), item)
+    else:
+        yield document
