@@ -81,8 +81,8 @@ class HintProvider(Protocol):
     def pod_hints(self, *, singles: bool) -> Hints:
         """Return the hints for the whole pod (pod scope)."""
 
-    def allocate_pod(self, mask: int | None) -> Refusal | None:
-        """Take the pod's bubble (pod-level resources under pod scope, 1.36 and later); others do nothing."""
+    def allocate_pod(self, hint: Hint) -> Refusal | None:
+        """Take the pod's bubble under the pod's hint (pod-level resources under pod scope, 1.36 and later)."""
 
     def allocate(self, container: ContainerView, hint: Hint) -> Refusal | None:
         """Take what the container needs under its stored hint, or say why not."""

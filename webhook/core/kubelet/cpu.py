@@ -163,7 +163,7 @@ class CpuManager:
         self._reusable = self._reusable | taken if container.kind is Kind.INIT else self._reusable & ~taken
         return None
 
-    def allocate_pod(self, mask: int | None) -> Refusal | None:
+    def allocate_pod(self, hint: Hint) -> Refusal | None:
         """Take the pod's CPUs and share them out among its containers."""
         count = self._pod_total()
         if self._policy is None or count == 0 or not self._pod_managed:
@@ -171,7 +171,7 @@ class CpuManager:
         problem = self._empty_pool(count)
         if problem:
             return Refusal(EMPTY_POD_SHARED_POOL_ERROR, problem)
-        taken = self._checked_take(self._policy, count, mask, 0)
+        taken = self._checked_take(self._policy, count, hint.mask, 0)
         if isinstance(taken, Refusal):
             return taken
         self.pool = taken

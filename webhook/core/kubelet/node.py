@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from webhook.core.kubelet.aligned import Idle
 from webhook.core.kubelet.config import KubeletConfig, resolve
 from webhook.core.kubelet.contract import Refusal
 from webhook.core.kubelet.cpu import StaticCpuPolicy
+from webhook.core.kubelet.devices import DevicePolicy
 from webhook.core.kubelet.excerpt import StartError
 from webhook.core.kubelet.machine import Machine, build_machine
+from webhook.core.kubelet.memory import StaticMemoryPolicy
 from webhook.core.kubelet.start import start_errors
+from webhook.core.kubelet.topology import TopologyPolicy, policy_of
 from webhook.core.model import MINORS, NodeClass
 from webhook.core.quantities import NANO, format_bytes
 
@@ -36,6 +40,10 @@ class NodeKubelet:
             idle node (`memorymanager/policy_static.go`); the same resources on every node. Empty without the Static policy.
         fit_allocatable: resource (cpu, memory, hugepages-*, device resources) -> nano units: the node's allocatable for the fit
             check.
+        memory_policy: the Memory Manager's Static policy; None under policy None.
+        device_policy: the devices that its plugins report.
+        topology_policy: how hints are merged.
+        idle: what alignment is measured against.
     """
 
     node_class: NodeClass
@@ -49,6 +57,10 @@ class NodeKubelet:
     available_cpus: int
     memory_allocatable: Mapping[int, Mapping[str, int]]
     fit_allocatable: Mapping[str, int]
+    memory_policy: StaticMemoryPolicy | None
+    device_policy: DevicePolicy
+    topology_policy: TopologyPolicy
+    idle: Idle
 
     @property
     def start(self) -> str | None:
@@ -66,6 +78,10 @@ def compile_class(node_class: NodeClass) -> NodeKubelet:
     if not errors and config.cpu_static:
         policy, problem = _static_policy(machine, config, minor)
         errors = (problem,) if problem else ()
+    table = _memory_allocatable(machine, config) if config.memory_static else {}
+    memory_policy = StaticMemoryPolicy(table) if table else None
+    device_policy = DevicePolicy(machine.devices, machine.numa_mask, minor)
+    available = policy.available if policy else 0
     return NodeKubelet(
         node_class=node_class,
         machine=machine,
@@ -75,9 +91,13 @@ def compile_class(node_class: NodeClass) -> NodeKubelet:
         gates=config.gates,
         cpu_policy=policy,
         reserved_cpus=policy.reserved if policy else 0,
-        available_cpus=policy.available if policy else 0,
-        memory_allocatable=_memory_allocatable(machine, config) if config.memory_static else {},
+        available_cpus=available,
+        memory_allocatable=table,
         fit_allocatable=_fit_allocatable(machine, config),
+        memory_policy=memory_policy,
+        device_policy=device_policy,
+        topology_policy=policy_of(config, machine),
+        idle=Idle(machine.numa_mask, machine.cpu_topology, available, memory_policy, device_policy),
     )
 
 

@@ -1,0 +1,187 @@
+"""The kubelet's admission of a pod on the idle node of a class: managers first, then the fit check.
+
+Order as in `topologymanager/scope_*.go` and `pkg/kubelet/kubelet.go`: per container, or once per pod, the hints of the device,
+CPU and Memory Manager are merged, the policy admits or refuses, the hint is stored, and each manager allocates, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from webhook.core.containers import Pod
+from webhook.core.kubelet import aligned, fit, masks
+from webhook.core.kubelet.chance import Chooser, outcomes
+from webhook.core.kubelet.contract import ContainerView, Hint, HintProvider, Hints, KubeletPanicError, PodView, Refusal
+from webhook.core.kubelet.cpu import KUBELET_PANIC, CpuManager
+from webhook.core.kubelet.devices import DeviceManager
+from webhook.core.kubelet.memory import MemoryManager
+from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.kubelet.topology import NONE, Merged
+from webhook.core.kubelet.view import view
+from webhook.core.verdict import Verdict
+
+TOPOLOGY_AFFINITY_ERROR: Final = "TopologyAffinityError"
+
+_NO_HINT: Final = Hint(None, False)  # noqa: FBT003
+
+
+def judge(node: NodeKubelet, pod: Pod) -> Verdict:
+    """Return what the kubelet of an idle node of the class does with the pod.
+
+    The pod is the raw object, as written or as stored; it must have passed `wellformed.problems`.
+    """
+    if node.start is not None:
+        return Verdict(start=node.start)
+    return judge_view(node, view(pod, node.minor))
+
+
+def judge_view(node: NodeKubelet, stored: PodView | Refusal) -> Verdict:
+    """Return the verdict on a pod that `view` made; one view serves all classes of a minor."""
+    if node.start is not None:
+        return Verdict(start=node.start)
+    if isinstance(stored, Refusal):
+        return Verdict(reason=stored.reason, message=stored.message)
+    pod = stored
+    try:
+        first, certain = outcomes(lambda chooser: _Admission(node, pod, chooser).verdict(), _same)
+    except masks.TooManyMasksError as error:
+        return Verdict(unknown=f"the kubelet goes through {error.args[0]}, which takes it for ever")
+    return replace(first, certain=False) if first.certain and not certain else first
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict in the form of `numalign verdict` (DESIGN section 6)."""
+    return {
+        "start": verdict.start,
+        "admitted": verdict.admitted,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "masks": {name: None if mask is None else list(mask) for name, mask in verdict.masks.items()},
+        "aligned": verdict.aligned,
+        "certain": verdict.certain,
+    }
+
+
+def _same(one: Verdict, other: Verdict) -> bool:
+    return (one.admitted, one.reason, one.masks, one.aligned) == (other.admitted, other.reason, other.masks, other.aligned)
+
+
+class _RefusedError(Exception):
+    """The kubelet refuses the pod: `args` are the container at which it does (empty: the pod) and the refusal."""
+
+
+class _Admission:
+    """One run of the admission of one pod, with one sequence of choices."""
+
+    def __init__(self, node: NodeKubelet, pod: PodView, chooser: Chooser) -> None:
+        self._node = node
+        self._pod = pod
+        self._pod_managed = "PodLevelResourceManagers" in node.gates and pod.pod_level
+        self._devices = DeviceManager(node.device_policy, pod, chooser)
+        self._cpu = CpuManager(node.cpu_policy, node.gates, node.minor, pod)
+        self._memory = MemoryManager(node.memory_policy, node.gates, node.minor, pod)
+        self._providers: tuple[HintProvider, ...] = (self._devices, self._cpu, self._memory)
+        self._hints: dict[str, Hint] = {}
+
+    def verdict(self) -> Verdict:
+        """Return the verdict of this run."""
+        try:
+            self._admit()
+        except _RefusedError as refused:
+            container, refusal = refused.args
+            return Verdict(reason=refusal.reason, message=refusal.message, container=container)
+        except KubeletPanicError as panic:
+            return Verdict(reason=KUBELET_PANIC, message=str(panic.args[0]))
+        short = fit.shortage(self._pod, self._node.fit_allocatable, pod_level="PodLevelResources" in self._node.gates)
+        if short:
+            return Verdict(reason=short.refusal.reason, message=short.refusal.message, certain=short.certain)
+        return self._admitted()
+
+    def _admit(self) -> None:
+        """Go through the Topology Manager; raises `_RefusedError` at the first refusal."""
+        if self._node.config.topology_policy == NONE:
+            for container in self._pod.containers:
+                self._allocate(container, _NO_HINT)
+        elif self._node.config.topology_scope == "container":
+            self._admit_by_container()
+        elif self._pod_managed:
+            self._admit_pod_pool()
+        else:
+            self._admit_by_pod()
+
+    def _admit_by_container(self) -> None:
+        what = "pod with pod-level resources failed admission with a container-level topology manager"
+        for container in self._pod.containers:
+            merged = self._merge(
+                p.container_hints(container, singles=self._node.topology_policy.singles) for p in self._providers
+            )
+            self._require(merged, container.name, what)
+            self._allocate(container, merged.hint)
+
+    def _admit_by_pod(self) -> None:
+        hint = self._pod_hint("")
+        for container in self._pod.containers:
+            self._allocate(container, hint)
+
+    def _admit_pod_pool(self) -> None:
+        hint = self._pod_hint("pod with pod-level resources failed admission under pod-scope topology manager")
+        self._hints = {container.name: hint for container in self._pod.containers}
+        for provider in self._providers:
+            refusal = provider.allocate_pod(hint)
+            if refusal:
+                raise _RefusedError("", refusal)
+
+    def _pod_hint(self, what: str) -> Hint:
+        merged = self._merge(p.pod_hints(singles=self._node.topology_policy.singles) for p in self._providers)
+        self._require(merged, "", what)
+        return merged.hint
+
+    def _merge(self, hints: Iterator[Hints]) -> Merged:
+        return self._node.topology_policy.merge(hints)
+
+    def _require(self, merged: Merged, container: str, what: str) -> None:
+        if merged.admit:
+            return
+        message = f"Pod Scope {what}" if self._pod_managed else "Resources cannot be allocated with Topology locality"
+        raise _RefusedError(container, Refusal(TOPOLOGY_AFFINITY_ERROR, message))
+
+    def _allocate(self, container: ContainerView, hint: Hint) -> None:
+        self._hints[container.name] = hint
+        for provider in self._providers:
+            refusal = provider.allocate(container, hint)
+            if refusal:
+                raise _RefusedError(container.name, refusal)
+
+    def _admitted(self) -> Verdict:
+        held = self._holdings()
+        idle = self._node.idle
+        found = aligned.gaps(idle, self._pod, held)
+        return Verdict(
+            admitted=True,
+            masks={name: _ids(hint.mask) for name, hint in self._hints.items()},
+            aligned=not found,
+            placements={name: aligned.placement(holding, idle) for name, holding in held.items()},
+            gaps=found,
+        )
+
+    def _holdings(self) -> dict[str, aligned.Holding]:
+        if self._pod_managed and not self._devices.held:
+            # the devices of such a pod are taken when its containers are created, under the same hint
+            for container in self._pod.containers:
+                self._devices.allocate(container, self._hints[container.name])
+        return {
+            container.name: aligned.Holding(
+                hint=self._hints[container.name],
+                cpus=self._cpu.assigned.get(container.name, 0),
+                memory_mask=self._memory.pinned.get(container.name, 0),
+                memory=self._memory.sizes.get(container.name, {}),
+                devices=self._devices.held.get(container.name, {}),
+            )
+            for container in self._pod.containers
+        }
+
+
+def _ids(mask: int | None) -> tuple[int, ...] | None:
+    return None if mask is None else masks.ids(mask)

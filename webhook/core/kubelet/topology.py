@@ -1,0 +1,171 @@
+"""The Topology Manager: which NUMA nodes the hints of all managers agree on (`pkg/kubelet/cm/topologymanager`).
+
+The kubelet tries every combination of one hint per resource, which is exponential in the number of resources. The best of
+them is found here by folding one list at a time:
+
+* a combination is preferred only if all its hints are, and are the very same mask, so the preferred results are the
+  intersection of the lists' preferred masks;
+* any other result is an AND over one mask of each list, so the set of the reachable ANDs is all that needs to be carried on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from webhook.core.kubelet import masks
+from webhook.core.kubelet.config import KubeletConfig
+from webhook.core.kubelet.contract import Hint, Hints, KubeletPanicError
+from webhook.core.kubelet.machine import Machine
+
+NONE = "none"
+BEST_EFFORT = "best-effort"
+RESTRICTED = "restricted"
+SINGLE_NUMA_NODE = "single-numa-node"
+
+_ANY = (Hint(None, True),)  # noqa: FBT003 (a hint is written as the kubelet prints it)
+_IMPOSSIBLE = (Hint(None, False),)  # noqa: FBT003
+
+HintList = tuple[Hint, ...]
+Order = Callable[[int], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The result of a merge: the hint to store, and whether the policy admits it."""
+
+    hint: Hint
+    admit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPolicy:
+    """The policy of one class (`policy_*.go`), ready to merge hints.
+
+    Attributes:
+        name: one of the four policies.
+        everything: the mask of all NUMA nodes, the default affinity.
+        distances: node id -> distances as the machine lists them, with prefer-closest-numa-nodes; else None.
+    """
+
+    name: str
+    everything: int
+    distances: dict[int, tuple[int, ...]] | None = field(default=None)
+
+    @property
+    def singles(self) -> bool:
+        """Tell whether the policy looks at hints of one node only."""
+        return self.name == SINGLE_NUMA_NODE
+
+    def merge(self, provided: Iterable[Hints]) -> Merged:
+        """Return what the policy makes of the providers' hints.
+
+        Raises:
+            KubeletPanicError: where prefer-closest-numa-nodes looks up a distance that the machine does not list.
+        """
+        lists = filtered(provided)
+        if not self.singles:
+            hint = self._best(lists)
+            return Merged(hint, hint.preferred or self.name == BEST_EFFORT)
+        hint = self._best([_single(hints) for hints in lists])
+        if hint.mask == self.everything:
+            hint = Hint(None, hint.preferred)
+        return Merged(hint, hint.preferred)
+
+    def _best(self, lists: Sequence[HintList]) -> Hint:
+        if preferred := _preferred(lists, self.everything):
+            return Hint(self._pick(preferred, _width), preferred=True)
+        if self.name == BEST_EFFORT:
+            aim = max((_narrowest(hints) for hints in lists), default=0)
+            if reachable := _reachable(lists, self.everything):
+                return Hint(self._pick(reachable, _towards(aim)), preferred=False)
+        # restricted and single-numa-node refuse whatever is not preferred: which mask it would be does not matter
+        return Hint(self.everything, preferred=False)
+
+    def _pick(self, candidates: set[int], order: Order) -> int:
+        """Return the best mask: first by `order`, then the closest or else the numerically lowest one."""
+        level = min(map(order, candidates))
+        tied = [mask for mask in candidates if order(mask) == level]
+        if self.distances is None or len(tied) == 1:
+            return min(tied)
+        distances = self.distances
+        return min(tied, key=lambda mask: (_spread(mask, distances), mask))
+
+
+def policy_of(config: KubeletConfig, machine: Machine) -> TopologyPolicy:
+    """Return the policy of a class."""
+    closest = config.prefer_closest and config.topology_policy in {RESTRICTED, BEST_EFFORT}
+    distances = {cell.id: cell.distances for cell in machine.cells} if closest else None
+    return TopologyPolicy(config.topology_policy, machine.numa_mask, distances)
+
+
+def filtered(provided: Iterable[Hints]) -> list[HintList]:
+    """Return a list of hints per resource; "no preference" and "not possible" become one hint without a mask."""
+    lists: list[HintList] = []
+    for hints in provided:
+        if not hints:
+            lists.append(_ANY)
+            continue
+        lists.extend(_ANY if found is None else found or _IMPOSSIBLE for found in hints.values())
+    return lists
+
+
+def _single(hints: HintList) -> HintList:
+    return tuple(hint for hint in hints if hint.preferred and (hint.mask is None or _is_single(hint.mask)))
+
+
+def _is_single(mask: int) -> bool:
+    return mask.bit_count() == 1
+
+
+def _preferred(lists: Sequence[HintList], everything: int) -> set[int]:
+    """Return the masks that every list offers as preferred; a list without a mask offers any."""
+    common: set[int] | None = None
+    for hints in lists:
+        offered = {hint.mask for hint in hints if hint.preferred}
+        if None in offered:
+            continue
+        masks_offered = {mask for mask in offered if mask is not None}
+        common = masks_offered if common is None else common & masks_offered
+        if not common:
+            return set()
+    return {everything} if common is None else common
+
+
+def _reachable(lists: Sequence[HintList], everything: int) -> set[int]:
+    """Return every non-empty AND over one hint of each list; without lists there is none."""
+
+    def fold(reached: set[int], hints: HintList) -> set[int]:
+        if hints and hints[0].mask is None:
+            return reached
+        return {mask & hint.mask for mask in reached for hint in hints if hint.mask is not None}
+
+    return reduce(fold, lists, {everything}) - {0}
+
+
+def _narrowest(hints: HintList) -> int:
+    return min((hint.mask.bit_count() for hint in hints if hint.mask is not None), default=0)
+
+
+def _width(mask: int) -> tuple[int, ...]:
+    return (mask.bit_count(),)
+
+
+def _towards(aim: int) -> Order:
+    """Order masks by width as HintMerger does: `aim` first, then narrower ones from the widest down, then wider ones."""
+
+    def order(mask: int) -> tuple[int, ...]:
+        width = mask.bit_count()
+        return (0, aim - width) if width <= aim else (1, width)
+
+    return order
+
+
+def _spread(mask: int, distances: dict[int, tuple[int, ...]]) -> int:
+    """Return the sum of the distances between all nodes of a mask; equal widths make it as good as the average."""
+    nodes = masks.ids(mask)
+    try:
+        return sum(distances[one][other] for one in nodes for other in nodes)
+    except IndexError:
+        raise KubeletPanicError(f"index out of range: distances of the NUMA nodes {nodes}") from None
