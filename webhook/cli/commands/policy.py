@@ -31,12 +31,14 @@ def check(file: Path | None, policy_file: Path | None, class_paths: tuple[Path, 
 
 
 def _plain(value: Any) -> Any:
-    """Return data as JSON has it: sets sorted, tuples as lists."""
+    """Return data as JSON has it: sets sorted, tuples as lists, enumerations as their words."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, str) else value
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
