@@ -24,7 +24,8 @@ from webhook.core.verdict import Outcome, Verdict
 HEADLINE: Final = (
     "no node class serves this pod from one NUMA node (a part of a machine with CPUs, memory and devices of its own)"
 )
-_MOST_LINES: Final = 8
+_MOST_GROUPS: Final = 8
+_TERMINAL: Final = 110
 _NO_FIX: Final = "No smaller request would align either: the cause lies in how these nodes are configured, not in the pod."
 
 
@@ -78,15 +79,24 @@ def message(found: Account) -> str:
 
 
 def class_lines(whys: Mapping[str, Why]) -> list[str]:
-    """Return a line per class, classes with the same reason together, and how many more where they are too many."""
-    groups: dict[str, list[str]] = {}
+    """Return a line per class, classes with the same reason together, and how many more where they are too many.
+
+    Several clauses that do not fit one line stand below each other.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
     for name, reason in whys.items():
-        groups.setdefault(reason.text, []).append(name)
-    lines = [f"{wording.some(names)}: {text}" for text, names in groups.items()]
-    if len(lines) <= _MOST_LINES:
-        return lines
-    rest = sum(len(names) for names in list(groups.values())[_MOST_LINES - 1 :])
-    return [*lines[: _MOST_LINES - 1], f"and {rest} more node classes, for reasons of the same kind"]
+        groups.setdefault(reason.clauses, []).append(name)
+    shown = list(groups.items()) if len(groups) <= _MOST_GROUPS else list(groups.items())[: _MOST_GROUPS - 1]
+    lines = [line for clauses, names in shown for line in _group(wording.some(names), clauses)]
+    rest = sum(len(names) for names in list(groups.values())[len(shown) :])
+    return [*lines, f"{rest} more node classes: reasons of the same kind"] if rest else lines
+
+
+def _group(names: str, clauses: tuple[str, ...]) -> list[str]:
+    line = f"{names}: {'; '.join(clauses)}"
+    if len(clauses) == 1 or len(line) <= _TERMINAL:
+        return [line]
+    return [f"{names}:", *(f"  - {clause}" for clause in clauses)]
 
 
 def fix_lines(found: Sequence[Fix]) -> list[str]:
@@ -94,7 +104,8 @@ def fix_lines(found: Sequence[Fix]) -> list[str]:
     if not found:
         return [_NO_FIX]
     first, *others = found
-    lines = [f"Nearest change that aligns it (on {wording.some(first.classes)}):", *(f"  {_field(c)}" for c in first.changes)]
+    title = "Nearest change that aligns it" if len(first.changes) == 1 else "Nearest changes that align it together"
+    lines = [f"{title} (on {wording.some(first.classes)}):", *(f"  {_field(change)}" for change in first.changes)]
     for other in others:
         lines += [f"Or, for {wording.some(other.classes)}:", *(f"  {_field(change)}" for change in other.changes)]
     return lines
@@ -129,11 +140,14 @@ def reason_of(whys: Iterable[Why]) -> str:
 
 
 def warnings(found: Account) -> tuple[str, ...]:
-    """Return the same in warnings of a line each: one per reason, one for the nearest fix."""
-    lines = [wording.shortened(f"not aligned on {line}") for line in class_lines(found.whys)]
+    """Return the same in warnings of a line each: one per reason, one per field of the nearest fix."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in found.whys.items():
+        groups.setdefault(reason.text, []).append(name)
+    lines = [f"not aligned on {wording.some(names, 1)}: {text}" for text, names in list(groups.items())[:_MOST_GROUPS]]
     for fix in found.fixes[:1]:
-        lines += [wording.shortened(f"to align it on {wording.some(fix.classes, 1)}: {_field(change)}") for change in fix.changes]
-    return tuple(lines)
+        lines += [f"to align it on {wording.some(fix.classes, 1)}: {_field(change)}" for change in fix.changes]
+    return tuple(wording.shortened(line) for line in lines)
 
 
 def summary(verdict: Verdict) -> str:

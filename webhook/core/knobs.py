@@ -138,7 +138,7 @@ def _cpu(container: Container, present: int, pod: Pod, node: NodeKubelet) -> Kno
 def _memory(container: Container, resource: str, present: int, pod: Pod, node: NodeKubelet) -> Knob:
     if resource != MEMORY:
         unit = (page_size(resource) or MI) * NANO
-        return Knob(container, resource, present, min(unit, present), unit, _guesses(container, resource, pod, node, unit))
+        return Knob(container, resource, present, 0, unit, _guesses(container, resource, pod, node, unit))
     unit = (GI if present >= 2 * GI * NANO else MI) * NANO
     return Knob(container, MEMORY, present, min(unit, present), unit, _guesses(container, MEMORY, pod, node, unit))
 

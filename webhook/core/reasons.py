@@ -16,7 +16,7 @@ from webhook.core.fixes import Diagnosis
 from webhook.core.knobs import Knob, amount_of
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.kubelet.totals import pod_total
-from webhook.core.quantities import value
+from webhook.core.quantities import is_whole, value
 from webhook.core.resource_names import CPU, is_memory
 from webhook.core.verdict import Gap, Outcome, Verdict
 
@@ -24,7 +24,6 @@ DOES_NOT_START: Final = "KubeletDoesNotStart"
 UNKNOWN: Final = "Unknown"
 SHARED_CPUS: Final = "SharedCPUs"
 SMT_ALIGNMENT_ERROR: Final = "SMTAlignmentError"
-OUT_OF: Final = "OutOf"
 
 PLAIN: Final[Mapping[str, str]] = {
     "TopologyAffinityError": "the kubelet finds no NUMA node, or set of them, that serves all that the pod asks",
@@ -41,11 +40,22 @@ _LISTED_NODES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why one class does not align a pod. `container` is empty where it is the pod's or the class's matter."""
+    """Why one class does not align a pod.
+
+    Attributes:
+        word: the stable word.
+        container: at which it strikes; empty where it is the pod's or the class's matter.
+        clauses: what is wrong, a clause for each thing, with numbers and units.
+    """
 
     word: str
     container: str
-    text: str
+    clauses: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Return all clauses on one line."""
+        return "; ".join(self.clauses)
 
 
 def word(verdict: Verdict) -> str:
@@ -60,15 +70,15 @@ def word(verdict: Verdict) -> str:
 
 
 def why(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Why:
-    """Return why the class does not align the pod, in one sentence with numbers and units."""
+    """Return why the class does not align the pod, with numbers and units."""
     found = word(verdict)
     if found == DOES_NOT_START:
-        return Why(found, "", f"its kubelet does not start: {verdict.start}")
+        return Why(found, "", (f"its kubelet does not start: {verdict.start}",))
     if found == UNKNOWN:
-        return Why(found, "", f"no verdict: {verdict.unknown or 'the kubelet itself leaves it to chance'}")
-    clauses = list(_clauses(pod, verdict, node, diagnosis))
-    text = "; ".join(dict.fromkeys(clauses)) or _own_words(verdict)
-    return Why(found, _container(verdict, diagnosis), f"would run unaligned: {text}" if verdict.admitted else text)
+        return Why(found, "", (f"no verdict: {verdict.unknown or 'the kubelet itself leaves it to chance'}",))
+    clauses = tuple(dict.fromkeys(_clauses(pod, verdict, node, diagnosis))) or (_own_words(verdict),)
+    first = f"would run unaligned: {clauses[0]}" if verdict.admitted else clauses[0]
+    return Why(found, _container(verdict, diagnosis), (first, *clauses[1:]))
 
 
 def _container(verdict: Verdict, diagnosis: Diagnosis) -> str:
@@ -100,11 +110,12 @@ def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis
 
 def _clause(knob: Knob, blamed: Sequence[Knob], pod: Pod, verdict: Verdict, node: NodeKubelet) -> str:
     demand = _Demand.of(knob, pod, node)
-    whole = supply.whole_node(node, knob.resource)
+    whole = supply.whole_node(node, knob.resource) or 0
     there = supply.per_numa_node(node, knob.resource)
-    if verdict.reason.startswith(OUT_OF) or (whole is not None and demand.total > whole):
-        return f"the pod asks {wording.amount(knob.resource, demand.total)} in all; {_whole(knob.resource, whole)}"
     width = node.machine.cpu_topology.threads_per_core
+    if demand.total > whole:
+        who, in_all = (f"the pod ({demand.parts})", " in all") if demand.parts else (demand.who, "")
+        return f"{who} asks {wording.amount(knob.resource, demand.total)}{in_all}; {_whole(knob.resource, whole)}"
     if knob.resource == CPU and verdict.reason == SMT_ALIGNMENT_ERROR and value(knob.present) % width:
         asked = wording.amount(CPU, knob.present)
         return f"{knob.container.name} asks {asked}; these nodes give out whole cores of {width} CPUs"
@@ -115,28 +126,37 @@ def _clause(knob: Knob, blamed: Sequence[Knob], pod: Pod, verdict: Verdict, node
     return _conflict(demand, knob, blamed, pod, node)
 
 
-def _whole(resource: str, whole: int | None) -> str:
-    if whole is None:
-        return "a node has none"
+def _whole(resource: str, whole: int) -> str:
+    if not whole:
+        return "these nodes have none"
     verb, tail = ("leaves", " to pods") if resource == CPU or is_memory(resource) else ("has", "")
     return f"a node {verb} {wording.bare(resource, whole)}{tail}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """Who asks how much of a resource at one place: the pod under pod scope, else the container. `total`: the whole pod."""
+    """Who asks how much of a resource at one place: the pod under pod scope, else the container.
+
+    Attributes:
+        total: what the whole pod asks.
+        parts: how the containers that ask for it share in the total, for people; empty where only one does.
+    """
 
     who: str
     amount: int
     total: int
+    parts: str
 
     @classmethod
     def of(cls, knob: Knob, pod: Pod, node: NodeKubelet) -> _Demand:
-        containers = visit(pod)
-        total = pod_total((c.kind, {knob.resource: amount_of(c, knob.resource)}) for c in containers)[knob.resource]
-        if node.config.topology_scope == "pod" and total != knob.present:
-            return cls("the pod as a whole", total, total)
-        return cls(knob.container.name, knob.present, total)
+        asked = [(c, amount) for c in visit(pod) if (amount := amount_of(c, knob.resource))]
+        total = pod_total((c.kind, {knob.resource: amount}) for c, amount in asked)[knob.resource]
+        placed = [(c, amount) for c, amount in asked if knob.resource != CPU or is_whole(amount) or c.path == knob.container.path]
+        parts = wording.some([f"{c.name} {wording.bare(knob.resource, amount)}" for c, amount in placed])
+        if node.config.topology_scope == "pod" and len(placed) > 1:
+            together = pod_total((c.kind, {knob.resource: amount}) for c, amount in placed)[knob.resource]
+            return cls(f"the pod ({parts})", together, total, parts)
+        return cls(knob.container.name, knob.present, total, parts if len(placed) > 1 else "")
 
 
 def _beyond(demand: _Demand, resource: str, there: Mapping[int, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from pathlib import Path
@@ -47,7 +48,7 @@ def _by_name(policy_file: Path | None, class_paths: tuple[Path, ...]) -> dict[st
 
 
 def _run(lines: Iterable[bytes], classes: _Classes) -> Exit:
-    out = click.get_binary_stream("stdout")
+    out = sys.stdout.buffer
     worst = Exit.FITS
     for count, line in enumerate(lines, start=1):
         if not line.strip():
