@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
     from rich.table import Table
 
     from webhook.core.verdict import Outcome
@@ -31,9 +32,7 @@ def emit(data: Any, fmt: str, render: Callable[[], Iterable[RenderableType]]) ->
     elif fmt == "yaml":
         click.echo(to_yaml(data), nl=False)
     else:
-        console = stdout()
-        for part in render():
-            console.print(part)
+        show(render())
 
 
 def to_yaml(data: Any) -> str:
@@ -48,11 +47,21 @@ def to_yaml(data: Any) -> str:
     return str(dump(data, Dumper=Dumper, sort_keys=False, width=PLAIN_WIDTH, allow_unicode=True))
 
 
-def stdout() -> Console:
-    """Return the console of stdout: as wide as the terminal, or wide enough where there is none."""
+def show(parts: Iterable[RenderableType]) -> None:
+    """Print by rich: as wide as the terminal, or wide enough and without trailing blanks where there is none."""
     from rich.console import Console  # noqa: PLC0415
 
-    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    if sys.stdout.isatty():
+        console = Console(highlight=False)
+        for part in parts:
+            console.print(part)
+        return
+    plain = Console(highlight=False, width=PLAIN_WIDTH, color_system=None, file=io.StringIO())
+    with plain.capture() as captured:
+        for part in parts:
+            plain.print(part)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[RenderableType]], title: str | None = None) -> Table:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from webhook.cli.inputs import config_options, load_policy, output_option, read_classes
 from webhook.cli.output import emit, table
+from webhook.core.quantities import format_bytes, format_cpu
+
+if TYPE_CHECKING:
+    from webhook.core.accelerators import Entry
+    from webhook.core.policy import Policy
 
 
 @click.group("policy")
@@ -26,19 +30,47 @@ def check(file: Path | None, policy_file: Path | None, class_paths: tuple[Path, 
     policy = load_policy(file or policy_file)
     if class_paths:
         read_classes(class_paths, policy)
-    data = _plain(asdict(policy))
-    emit(data, fmt, lambda: [table(("setting", "value"), [(key, _text(value)) for key, value in _flat(data)])])
+    data = document(policy)
+    emit(data, fmt, lambda: [table(("setting", "value"), [(key, _text(value)) for key, value in _flat(data["spec"])])])
 
 
-def _plain(value: Any) -> Any:
-    """Return data as JSON has it: sets sorted, tuples as lists, enumerations as their words."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, str) else value
+def document(policy: Policy) -> dict[str, Any]:
+    """Return a policy as its file would say it, defaults filled in."""
+    spec = {
+        "mode": str(policy.mode),
+        "requireEnforcement": policy.require_enforcement,
+        "coverage": "complete" if policy.complete else "partial",
+        "builtinClasses": list(policy.builtin_classes),
+        "annotationMayRelax": policy.annotation_may_relax,
+        "exemptNamespaces": sorted(policy.exempt_namespaces),
+        "exempt": {"users": sorted(policy.exempt_users), "runtimeClasses": sorted(policy.exempt_runtime_classes)},
+        "accelerators": [_entry(entry) for entry in policy.accelerators],
+        "cpu": {"source": policy.cpu.source, **_per_accelerator(policy), "default": format_cpu(policy.cpu.default)},
+        "memory": {"inject": policy.memory.inject, "default": format_bytes(policy.memory.default)},
+        "hugepages": {
+            "size": format_bytes(policy.hugepages.size),
+            "perAccelerator": format_bytes(policy.hugepages.per_accelerator),
+        },
+        "shapeShared": policy.shape_shared,
+        "steer": policy.steer,
+        "hami": policy.hami,
+    }
+    return {"apiVersion": "numalign.io/v1alpha1", "kind": "Policy", "spec": spec}
+
+
+def _per_accelerator(policy: Policy) -> dict[str, str]:
+    fixed = policy.cpu.per_accelerator
+    return {} if fixed is None else {"perAccelerator": format_cpu(fixed)}
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    known = {"name": entry.name, "pattern": entry.pattern, "kind": str(entry.kind), "vendor": entry.vendor}
+    more = {"hint": str(entry.hint), "hami": entry.hami, "implies": entry.implies}
+    return {key: value for key, value in {**known, **more}.items() if value} | _counts(entry)
+
+
+def _counts(entry: Entry) -> dict[str, Any]:
+    return {} if entry.units_per_device == 1 else {"counts": entry.units_per_device or "one"}
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
