@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -14,6 +15,8 @@ from webhook.core.quantities import format_bytes, format_cpu
 if TYPE_CHECKING:
     from webhook.core.accelerators import Entry
     from webhook.core.policy import Policy
+
+_COUNTS: Final[Mapping[int | None, str]] = {1: "each", 0: "one", None: "none"}
 
 
 @click.group("policy")
@@ -65,12 +68,12 @@ def _per_accelerator(policy: Policy) -> dict[str, str]:
 
 def _entry(entry: Entry) -> dict[str, Any]:
     known = {"name": entry.name, "pattern": entry.pattern, "kind": str(entry.kind), "vendor": entry.vendor}
-    more = {"hint": str(entry.hint), "hami": entry.hami, "implies": entry.implies}
-    return {key: value for key, value in {**known, **more}.items() if value} | _counts(entry)
+    more = {"hint": str(entry.hint), "hami": entry.hami, "implies": entry.implies, "counts": _counts(entry)}
+    return {key: value for key, value in {**known, **more}.items() if value}
 
 
-def _counts(entry: Entry) -> dict[str, Any]:
-    return {} if entry.units_per_device == 1 else {"counts": entry.units_per_device or "one"}
+def _counts(entry: Entry) -> str | dict[str, int]:
+    return _COUNTS.get(entry.units_per_device) or {"per": entry.units_per_device or 0}
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -1,0 +1,112 @@
+"""What `numalign explain` finds out about one pod, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jsonpatch
+
+from webhook.cli.manifests import Found
+from webhook.core import decide, explain
+from webhook.core.change import Change
+from webhook.core.containers import Pod, field_path
+from webhook.core.decision import Decision, Request
+from webhook.core.explain import Account
+from webhook.core.fixes import Fix
+from webhook.core.snapshot import Snapshot
+from webhook.core.verdict import Outcome, Placement, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What becomes of one pod.
+
+    Attributes:
+        mutated: the mutating handler's decision.
+        final: the validating handler's decision on the pod as mutated.
+        after: the pod as mutated.
+        account: why classes do not align it, and what would help.
+    """
+
+    found: Found
+    mutated: Decision
+    final: Decision
+    after: Pod
+    account: Account
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether the pod would be created."""
+        return self.mutated.allowed and self.final.allowed
+
+    def data(self) -> dict[str, Any]:
+        """Return everything as JSON has it."""
+        return {
+            "file": self.found.document.file,
+            "line": self.found.line,
+            "object": self.found.title,
+            "mode": str(self.final.mode),
+            "allowed": self.allowed,
+            "outcome": self.mutated.outcome if self.mutated.patch and self.allowed else self.final.outcome,
+            "message": self.final.message or self.mutated.message,
+            "warnings": list(dict.fromkeys((*self.mutated.warnings, *self.final.warnings))),
+            "classes": [self._class(name, verdict) for name, verdict in self.final.verdicts.items()],
+            "patch": [dict(operation) for operation in self.mutated.patch],
+            "fixes": [self._fix(fix) for fix in self.account.fixes],
+        }
+
+    def _class(self, name: str, verdict: Verdict) -> dict[str, Any]:
+        written = self.mutated.verdicts.get(name)
+        return {
+            "class": name,
+            "verdict": str(verdict.outcome),
+            "says": self.says(name, verdict),
+            "beforeMutation": str(written.outcome) if written else str(verdict.outcome),
+            "masks": {container: mask and list(mask) for container, mask in verdict.masks.items()},
+            "placements": {container: _placement(each) for container, each in verdict.placements.items()},
+        }
+
+    def says(self, name: str, verdict: Verdict) -> str:
+        """Return one class's verdict with its reason."""
+        reason = self.account.whys.get(name)
+        return reason.text if reason else explain.summary(verdict)
+
+    def _fix(self, fix: Fix) -> dict[str, Any]:
+        return {"classes": list(fix.classes), "changes": [self._change(change) for change in fix.changes]}
+
+    def _change(self, change: Change) -> dict[str, Any]:
+        return {
+            "file": self.found.document.file,
+            "line": self.found.line_of(change.path),
+            "container": change.container,
+            "field": field_path((*self.found.template.path, *change.path)),
+            "present": change.present or None,
+            "value": change.value or None,
+        }
+
+
+def _placement(placement: Placement) -> dict[str, Any]:
+    return {
+        "cpus": list(placement.cpus),
+        "memory": {str(cell): size for cell, size in placement.memory.items()},
+        "devices": {name: {str(cell): count for cell, count in counts.items()} for name, counts in placement.devices.items()},
+    }
+
+
+def examine(found: Found, snapshot: Snapshot, label: str | None) -> Explanation:
+    """Send a pod through both handlers, as the API server would, and account for what is not aligned."""
+    request = Request(namespace=found.namespace, label=label)
+    mutated = decide.mutate(found.pod, request, snapshot)
+    after: Pod = jsonpatch.apply_patch(found.pod, mutated.patch) if mutated.patch else found.pod
+    final = decide.validate(after, request, snapshot)
+    return Explanation(found, mutated, final, after, _account(found, final.verdicts, snapshot))
+
+
+def _account(found: Found, verdicts: Mapping[str, Verdict], snapshot: Snapshot) -> Account:
+    """Where some class aligns the pod, the others are accounted for but nothing needs fixing."""
+    nodes = {node.node_class.name: node for node in snapshot.classes}
+    account = explain.account(found.pod, verdicts, nodes, snapshot.catalogue)
+    aligned = any(verdict.outcome is Outcome.ALIGNED for verdict in verdicts.values())
+    return Account(account.whys, () if aligned else account.fixes, account.diagnoses)
