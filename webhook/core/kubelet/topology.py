@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import product
+from math import prod
+from operator import and_
 
 from webhook.core.kubelet import masks
 from webhook.core.kubelet.config import KubeletConfig
@@ -26,6 +29,8 @@ SINGLE_NUMA_NODE = "single-numa-node"
 
 _ANY = (Hint(None, True),)  # noqa: FBT003 (a hint is written as the kubelet prints it)
 _IMPOSSIBLE = (Hint(None, False),)  # noqa: FBT003
+
+_MOST_COMBINATIONS = 1 << 16
 
 HintList = tuple[Hint, ...]
 Order = Callable[[int], tuple[int, ...]]
@@ -74,6 +79,8 @@ class TopologyPolicy:
         return Merged(hint, hint.preferred)
 
     def _best(self, lists: Sequence[HintList]) -> Hint:
+        if self._misses_distances() and prod(map(len, lists)) <= _MOST_COMBINATIONS:
+            return self._best_of_all(lists)
         if preferred := _preferred(lists, self.everything):
             return Hint(self._pick(preferred, _width), preferred=True)
         if self.name == BEST_EFFORT:
@@ -82,6 +89,23 @@ class TopologyPolicy:
                 return Hint(self._pick(reachable, _towards(aim)), preferred=False)
         # restricted and single-numa-node refuse whatever is not preferred: which mask it would be does not matter
         return Hint(self.everything, preferred=False)
+
+    def _misses_distances(self) -> bool:
+        """Tell whether some node's id is no index into the distances: the kubelet panics where it looks it up."""
+        if self.distances is None:
+            return False
+        return any(len(row) < self.everything.bit_length() for row in self.distances.values())
+
+    def _best_of_all(self, lists: Sequence[HintList]) -> Hint:
+        """Go through all combinations in the kubelet's order: which distances it looks up depends on it."""
+        distances = self.distances or {}
+        aim = max((_narrowest(hints) for hints in lists), default=0)
+        best: Hint | None = None
+        for combination in product(*lists):
+            found = _merged(combination, self.everything)
+            if found.mask and (best is None or _better(found, best, aim, distances)):
+                best = found
+        return best or Hint(self.everything, preferred=False)
 
     def _pick(self, candidates: set[int], order: Order) -> int:
         """Return the best mask: first by `order`, then the closest or else the numerically lowest one."""
@@ -160,6 +184,26 @@ def _towards(aim: int) -> Order:
         return (0, aim - width) if width <= aim else (1, width)
 
     return order
+
+
+def _merged(combination: Sequence[Hint], everything: int) -> Hint:
+    offered = [hint.mask for hint in combination if hint.mask is not None]
+    preferred = all(hint.preferred for hint in combination) and len(set(offered)) <= 1
+    return Hint(reduce(and_, offered, everything), preferred)
+
+
+def _better(found: Hint, best: Hint, aim: int, distances: dict[int, tuple[int, ...]]) -> bool:
+    """Tell whether a hint replaces the best one so far (`HintMerger.compare`)."""
+    mask, other = found.mask or 0, best.mask or 0
+    if found.preferred is not best.preferred:
+        return found.preferred
+    if mask == other:
+        return False
+    if mask.bit_count() == other.bit_count():
+        now = (_spread(other, distances), other)
+        return (_spread(mask, distances), mask) < now
+    order = _width if found.preferred else _towards(aim)
+    return order(mask) < order(other)
 
 
 def _spread(mask: int, distances: dict[int, tuple[int, ...]]) -> int:
