@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
+from webhook.config.catalogue import catalog_directory
 from webhook.config.documents import ConfigError, ConfigWarning, Document
+from webhook.config.fields import suggestion
 from webhook.config.nodeclass_schema import HAMI_RESOURCE
 from webhook.core.kubelet.node import NodeKubelet
-from webhook.core.model import MINORS, NodeClass
-from webhook.core.quantities import format_bytes
+from webhook.core.model import MINORS, NodeClass, Topology
+
+_STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[\]]+)")
 
 Found = Sequence[tuple[NodeKubelet, Document]]
 
 
 def class_errors(kubelet: NodeKubelet, document: Document) -> list[ConfigError]:
-    """Return why a class of good shape must not be used."""
-    if kubelet.start is not None:
-        return [document.error(("spec", "kubelet"), f"the kubelet would not start: {kubelet.start}")]
-    return list(_wrapped_memory(kubelet, document))
+    """Return why the kubelet of a class of good shape would not start, each reason at its field, with what would do."""
+    return [
+        document.error(("spec", "kubelet", *_steps(error.path)), f"the kubelet would not start: {error}")
+        for error in kubelet.errors
+    ]
 
 
-def _wrapped_memory(kubelet: NodeKubelet, document: Document) -> Iterator[ConfigError]:
-    """Yield nodes that reserve more than they have: the kubelet's subtraction wraps around, and they look infinite.
-
-    Nothing in `memorymanager/policy_static.go` checks it.
-    """
-    reserved = kubelet.config.memory_manager_reserved or {}
-    if not kubelet.config.memory_static:
-        return
-    for node in kubelet.node_class.topology.numa_nodes:
-        pages = sum(node.hugepages.values())
-        wanted = reserved.get(node.id, {}).get("memory", 0)
-        if wanted + pages > node.memory:
-            free = format_bytes(max(node.memory - pages, 0))
-            yield document.error(
-                ("spec", "kubelet", "reservedMemory"),
-                f"NUMA node {node.id}: {format_bytes(wanted)} reserved, but only {free} are there besides hugepages; "
-                "the kubelet would take the node's memory for infinite",
-            )
+def _steps(path: str) -> Iterator[str | int]:
+    """Take a path such as `reservedMemory[0].limits[memory]` apart."""
+    for index, bracketed, name in _STEP.findall(path):
+        yield int(index) if index else bracketed or name
 
 
 def class_warnings(kubelet: NodeKubelet, document: Document) -> list[ConfigWarning]:
     """Return what deserves a look in a class that can be used."""
-    return [*_version_warnings(document), *_hami_warnings(kubelet.node_class, document)]
+    node_class = kubelet.node_class
+    return [*_version_warnings(document), *_ignored_fields(node_class, document), *_hami_warnings(node_class, document)]
 
 
 def _version_warnings(document: Document) -> Iterator[ConfigWarning]:
@@ -53,6 +47,23 @@ def _version_warnings(document: Document) -> Iterator[ConfigWarning]:
         yield document.warning(
             ("spec", "kubernetes"), f"the rules of {stated} are not known; those of 1.{nearest} are used, which may differ"
         )
+
+
+def _ignored_fields(node_class: NodeClass, document: Document) -> Iterator[ConfigWarning]:
+    """Yield fields that no KubeletConfiguration has: the kubelet logs them and goes on (`kubeletconfig/util/codec/codec.go`)."""
+    known = kubelet_fields()
+    for name in node_class.kubelet:
+        if name not in known:
+            hint = suggestion(name, known)
+            yield document.warning(
+                ("spec", "kubelet", str(name)), f"is no field of a KubeletConfiguration; the kubelet ignores it{hint}"
+            )
+
+
+@lru_cache(maxsize=1)
+def kubelet_fields() -> frozenset[str]:
+    """Return the fields of a KubeletConfiguration (`k8s.io/kubelet/config/v1beta1/types.go`, 1.34 to 1.37)."""
+    return frozenset((catalog_directory() / "kubelet-fields.txt").read_text(encoding="utf-8").split())
 
 
 def _hami_warnings(node_class: NodeClass, document: Document) -> Iterator[ConfigWarning]:
@@ -87,7 +98,17 @@ def _conflict(one: NodeClass, document: Document, other: NodeClass, elsewhere: D
 
 
 def could_share_a_node(one: NodeClass, other: NodeClass) -> bool:
-    """Tell whether some node could carry what both classes say of their nodes' labels."""
+    """Tell whether some node could carry what both classes say of their nodes' labels.
+
+    Classes without a device resource in common are told apart by their hardware: no pod has both for candidates.
+    """
     mine: Mapping[str, str] = {**one.labels, **one.selector}
     theirs: Mapping[str, str] = {**other.labels, **other.selector}
-    return all(theirs.get(key, value) == value for key, value in mine.items())
+    alike = all(theirs.get(key, value) == value for key, value in mine.items())
+    return alike and not _devices(one.topology).isdisjoint(_devices(other.topology))
+
+
+def _devices(topology: Topology) -> set[str]:
+    on_nodes = (resource for node in topology.numa_nodes for resource in node.devices)
+    spread = (devices.resource for devices in topology.devices_on_several_nodes)
+    return {*on_nodes, *spread, *topology.devices_without_topology}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from webhook.core.accelerators import Catalogue
+from webhook.core.decision import Decision
 from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.memo import Memo
 from webhook.core.policy import Policy
+from webhook.core.shape.candidate import Candidate, candidate
+
+_REMEMBERED = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +23,23 @@ class Snapshot:
         catalogue: the shipped accelerators, extended by the policy's.
         classes: sorted by name.
         generation: counts the sets that were in force, from 1; what is remembered about one set is void for the next.
+        candidates: the classes whose kubelets start, prepared for decisions, sorted by name.
+        remembered: decisions on pods seen before.
     """
 
     policy: Policy = field(default_factory=Policy)
     catalogue: Catalogue = field(default_factory=lambda: Catalogue(()))
     classes: tuple[NodeKubelet, ...] = ()
     generation: int = 1
+    candidates: tuple[Candidate, ...] = field(init=False, compare=False, repr=False)
+    remembered: Memo[Decision] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        made = [candidate(node, self.catalogue) for node in self.classes if node.start is None]
+        # The dataclass is frozen for its readers, not for itself.
+        object.__setattr__(self, "candidates", tuple(sorted(made, key=lambda each: each.name)))
+
+    @property
+    def nodes(self) -> Mapping[str, NodeKubelet]:
+        """Return class -> its kubelet."""
+        return {each.name: each.node for each in self.candidates}
