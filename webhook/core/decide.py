@@ -1,0 +1,154 @@
+"""Deciding on admission requests: the one door to the core for the server and the command line.
+
+What is not our business leaves by the first `if`, before anything is copied or judged. Everything else is decided on the pod's
+essence and remembered by it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from webhook.core.accelerators import Catalogue, asks
+from webhook.core.advise import advise_on
+from webhook.core.decision import Decision, Request
+from webhook.core.essence import essence
+from webhook.core.mutate import mutate_pod, shortened
+from webhook.core.policy import Mode, Policy, effective_mode
+from webhook.core.resize import resize_pod
+from webhook.core.snapshot import Snapshot
+from webhook.core.validate import validate_pod
+from webhook.core.wellformed import problems
+
+__all__ = ["Snapshot", "advise", "mutate", "validate"]
+
+_MIRROR = "kubernetes.io/config.mirror"
+_OS = "kubernetes.io/os"
+
+_Handler = Callable[[dict[str, Any], Mode, Snapshot], Decision]
+
+
+def mutate(pod: Any, request: Request, snapshot: Snapshot) -> Decision:
+    """Return how a pod that is being created should be changed; it is always allowed. Never raises on any JSON."""
+    return _decide("mutate", mutate_pod, pod, request, snapshot)
+
+
+def validate(pod: Any, request: Request, snapshot: Snapshot) -> Decision:
+    """Return whether a pod may be created, or resized where the request carries the old one. Never raises on any JSON."""
+    if request.old is None:
+        return _decide("validate", validate_pod, pod, request, snapshot)
+    if problems(request.old):
+        return Decision(allowed=True, mode=snapshot.policy.mode, outcome="malformed", reason="OldObject")
+    old = essence(request.old)
+    return _decide(f"resize {_key(old)}", lambda new, mode, known: resize_pod(old, new, mode, known), pod, request, snapshot)
+
+
+def advise(workload: Any, request: Request, snapshot: Snapshot) -> Decision:
+    """Return warnings about the pods that a workload will create; it is always allowed. Never raises on any JSON."""
+
+    def audit(pod: Any) -> Decision:
+        mode, _ = _mode(pod, request, snapshot.policy)
+        strictest = replace(request, label=Mode.OFF if mode is Mode.OFF else Mode.AUDIT)
+        return _decide("advise", lambda each, _, known: validate_pod(each, Mode.AUDIT, known), pod, strictest, snapshot)
+
+    mode, _ = effective_mode(snapshot.policy, request.label, {})
+    return advise_on(workload, mode, audit)
+
+
+def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: Snapshot) -> Decision:
+    if not _may_be_ours(pod, snapshot.catalogue):
+        return Decision(allowed=True, mode=snapshot.policy.mode, outcome="not-ours", reason="NoAccelerator")
+    mode, notes = _mode(pod, request, snapshot.policy)
+    exempt = "ModeOff" if mode is Mode.OFF else _exemption(pod, request, snapshot.policy)
+    if exempt:
+        return Decision(allowed=True, mode=mode, outcome="exempt", reason=exempt)
+    found = problems(pod)
+    if found:
+        return _malformed(mode, f"left as written: {found[0]}")
+    kept = essence(pod)
+    try:
+        key = (name, mode, _key(kept))
+    except RecursionError:
+        return _malformed(mode, "left as written: nested too deeply")
+    decision = snapshot.remembered.get(key, lambda: _on_essence(handler, kept, mode, snapshot))
+    return replace(decision, warnings=(*shortened(notes), *decision.warnings)) if notes else decision
+
+
+def _on_essence(handler: _Handler, pod: dict[str, Any], mode: Mode, snapshot: Snapshot) -> Decision:
+    if not asks(pod, snapshot.catalogue).accelerators:
+        return Decision(allowed=True, mode=mode, outcome="not-ours", reason="NoAccelerator")
+    return handler(pod, mode, snapshot)
+
+
+def _key(pod: Mapping[str, Any]) -> str:
+    return json.dumps(pod, separators=(",", ":"))
+
+
+def _malformed(mode: Mode, text: str) -> Decision:
+    """The API server judges the form of a pod itself, and says more about it than we could."""
+    return Decision(allowed=True, mode=mode, outcome="malformed", reason="Malformed", warnings=shortened([text]))
+
+
+def _may_be_ours(pod: Any, catalogue: Catalogue) -> bool:
+    """Tell whether a container names an accelerator, or the pod is so odd that this cannot be told."""
+    spec = pod.get("spec") if isinstance(pod, dict) else None
+    if not isinstance(spec, dict) or not isinstance(spec.get("containers"), list):
+        return True
+    inits = spec.get("initContainers") or ()
+    if not isinstance(inits, (list, tuple)):
+        return True
+    return any(_names_accelerator(raw, catalogue) for raw in (*spec["containers"], *inits))
+
+
+def _names_accelerator(raw: Any, catalogue: Catalogue) -> bool:
+    if not isinstance(raw, dict):
+        return True
+    resources = raw.get("resources")
+    if not resources:
+        return False
+    if not isinstance(resources, dict):
+        return True
+    for side in ("limits", "requests"):
+        amounts = resources.get(side) or ()
+        if amounts and not isinstance(amounts, dict):
+            return True
+        for name in amounts:
+            entry = catalogue.find(name)
+            if entry is not None and entry.is_accelerator:
+                return True
+    return False
+
+
+def _mode(pod: Any, request: Request, policy: Policy) -> tuple[Mode, tuple[str, ...]]:
+    return effective_mode(policy, request.label, _annotations(pod))
+
+
+def _annotations(pod: Any) -> Mapping[str, Any]:
+    metadata = pod.get("metadata") if isinstance(pod, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations if isinstance(annotations, dict) else {}
+
+
+def _exemption(pod: Any, request: Request, policy: Policy) -> str:
+    """Return the stable word for why a pod is left alone; empty: it is not."""
+    if request.namespace in policy.exempt_namespaces:
+        return "Namespace"
+    if request.user in policy.exempt_users:
+        return "User"
+    spec = pod.get("spec") if isinstance(pod, dict) else None
+    if not isinstance(spec, dict):
+        return ""
+    if _MIRROR in _annotations(pod):
+        return "MirrorPod"
+    runtime = spec.get("runtimeClassName")
+    if isinstance(runtime, str) and runtime in policy.exempt_runtime_classes:
+        return "RuntimeClass"
+    return "Windows" if _is_windows(spec) else ""
+
+
+def _is_windows(spec: Mapping[str, Any]) -> bool:
+    system, selector = spec.get("os"), spec.get("nodeSelector")
+    named = system.get("name") if isinstance(system, dict) else None
+    return named == "windows" or (isinstance(selector, dict) and selector.get(_OS) == "windows")

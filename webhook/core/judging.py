@@ -1,0 +1,84 @@
+"""A pod before its candidates: which classes it can land on, and what becomes of it on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from webhook.core import placement
+from webhook.core.accelerators import Asks, asks, extended_resources
+from webhook.core.containers import Pod, visit
+from webhook.core.edit import put
+from webhook.core.kubelet import admit
+from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.policy import Policy
+from webhook.core.shape.candidate import Candidate
+from webhook.core.shape.hami import seen_by_hami
+from webhook.core.snapshot import Snapshot
+from webhook.core.verdict import Outcome, Verdict
+
+Verdicts = Mapping[str, Verdict]
+"""Candidate class -> verdict, sorted by class."""
+
+_Judge = Callable[[NodeKubelet, Pod], Verdict]
+
+
+def candidates(pod: Pod, wanted: Asks, snapshot: Snapshot) -> tuple[Candidate, ...]:
+    """Return the classes that the pod can land on, sorted by name.
+
+    A class must offer every accelerator that the pod asks for, and every other device that any class offers: what no class
+    names is unreported rather than absent.
+    """
+    known = frozenset[str]().union(*(each.offers for each in snapshot.candidates))
+    needed = {ask.resource for ask in wanted.accelerators}
+    needed |= {name for container in visit(pod) for name, count in extended_resources(container).items() if count} & known
+    return tuple(each for each in snapshot.candidates if needed <= each.offers and placement.can_land(pod, each.node.node_class))
+
+
+def judge(node: NodeKubelet, pod: Pod, wanted: Asks) -> Verdict:
+    """Return the verdict of the kubelet and, where HAMi runs, of HAMi. `wanted`: what the pod's containers ask for."""
+    return seen_by_hami(admit.judge(node, pod), node, wanted)
+
+
+def judge_all(pod: Pod, wanted: Asks, classes: Iterable[Candidate]) -> Verdicts:
+    """Return the verdict of each class, on the pod as HAMi will have completed it."""
+    completed = completed_by_hami(pod, wanted)
+    return {each.name: judge(each.node, completed, wanted) for each in classes}
+
+
+def completed_by_hami(pod: Pod, wanted: Asks) -> Pod:
+    """Return the pod with the device counts that HAMi's webhook adds where only memory or cores are named."""
+    for ask in wanted.accelerators:
+        if ask.implied:
+            for side in ("requests", "limits"):
+                pod = put(pod, (*ask.container.path, "resources", side, ask.resource), str(ask.units))
+    return pod
+
+
+def judge_changed(snapshot: Snapshot) -> _Judge:
+    """Return a judge for variants of a pod, which may ask for something else than the pod itself does."""
+
+    def changed(node: NodeKubelet, pod: Pod) -> Verdict:
+        wanted = asks(pod, snapshot.catalogue)
+        return judge(node, completed_by_hami(pod, wanted), wanted)
+
+    return changed
+
+
+def is_met(verdicts: Verdicts, classes: Iterable[Candidate]) -> bool:
+    """Tell whether the pod is aligned on at least one of the classes."""
+    return any(verdicts[each.name].outcome is Outcome.ALIGNED for each in classes)
+
+
+def is_refused(verdicts: Verdicts, classes: tuple[Candidate, ...], policy: Policy) -> bool:
+    """Tell whether strict mode refuses a pod (DESIGN section 4, "What strict refuses").
+
+    Only what is certain on every candidate. Where none is enforced, only what no kubelet admits, unless the policy wants
+    enforcement.
+    """
+    if not classes or any(verdict.outcome is Outcome.UNKNOWN for verdict in verdicts.values()):
+        return False
+    if policy.require_enforcement:
+        return not is_met(verdicts, (each for each in classes if each.enforced))
+    if any(each.enforced for each in classes):
+        return not is_met(verdicts, classes)
+    return all(verdict.outcome is Outcome.REFUSED for verdict in verdicts.values())

@@ -1,0 +1,213 @@
+"""What a mutation would make of an author's pod (DESIGN section 4, steps 2 to 5).
+
+Shapes are tried in order of least surprise. One is eligible only if every class whose kubelet admits the author's pod admits
+the shaped one too, or the affinity that we add keeps the pod off that class; this is asked of the model, class by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook.core import judging
+from webhook.core.accelerators import Asks, asks
+from webhook.core.containers import Pod
+from webhook.core.edit import put
+from webhook.core.judging import Verdicts, is_met, judge_all
+from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT
+from webhook.core.placement import PREFERRED, REQUIRED
+from webhook.core.policy import Mode
+from webhook.core.shape import hami
+from webhook.core.shape.candidate import Candidate
+from webhook.core.shape.hugepages import with_hugepages
+from webhook.core.shape.podlevel import applied_to_pod, pod_level_shapes
+from webhook.core.shape.scene import Scene, is_pod_level, scene, shares_silently
+from webhook.core.shape.shapes import applied, shapes, unfixed_memory
+from webhook.core.shape.steering import Steering, steered, steering
+from webhook.core.snapshot import Snapshot
+from webhook.core.verdict import Outcome, Verdict
+
+_RANK: Mapping[Outcome, int] = {Outcome.REFUSED: 0, Outcome.UNKNOWN: 1, Outcome.ADMITTED: 2, Outcome.ALIGNED: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of a pod.
+
+    Attributes:
+        author: the pod as its author wrote it.
+        pod: the pod to return, our annotations aside; `author` itself where nothing is to be changed.
+        wanted: what its containers ask for.
+        candidates: the classes that the author's pod can land on.
+        verdicts: of `pod` on each of them.
+        steering: kind of node affinity -> what was added to it.
+        notes: what people should know about what was not done.
+    """
+
+    author: Pod
+    pod: Pod
+    wanted: Asks
+    candidates: tuple[Candidate, ...] = ()
+    verdicts: Verdicts = field(default_factory=dict)
+    steering: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def plan(author: Pod, mode: Mode, snapshot: Snapshot, received: Pod | None = None) -> Plan:
+    """Return what becomes of a pod.
+
+    Args:
+        author: the pod with earlier injections of ours undone.
+        mode: strict or best-effort; audit asks what strict would do.
+        snapshot: the set in force.
+        received: the pod with those injections, if there were any. Whoever admits it must admit the result too: a record
+            that tells lies must not make a pod worse.
+    """
+    wanted = asks(author, snapshot.catalogue)
+    found = judging.candidates(author, wanted, snapshot)
+    if not found:
+        return Plan(author, author, wanted)
+    return _Planner(author, wanted, found, mode, snapshot, received).plan()
+
+
+class _Planner:
+    """One search for a shape."""
+
+    def __init__(
+        self, author: Pod, wanted: Asks, found: tuple[Candidate, ...], mode: Mode, snapshot: Snapshot, received: Pod | None
+    ) -> None:
+        self._wanted = wanted
+        self._scene = scene(author, snapshot.policy, wanted, found)
+        self._mode = mode
+        self._before = judge_all(author, wanted, found)
+        self._received_pod = received
+        self._received = self._judge_received(received, snapshot)
+        self._start = Plan(author, author, wanted, found, self._before)
+
+    def _judge_received(self, received: Pod | None, snapshot: Snapshot) -> Verdicts:
+        if received is None:
+            return {}
+        return judge_all(received, self._wanted, judging.candidates(received, self._wanted, snapshot))
+
+    def plan(self) -> Plan:
+        reason = _why_not(self._scene, self._wanted)
+        notes = tuple(note for note in (reason, hami.warning(self._scene.pod)) if note)
+        for shaped in self._attempts(shape=reason is None):
+            chosen = self._eligible(shaped)
+            if chosen is not None:
+                return replace(self._injected(chosen), notes=notes)
+        return replace(self._unshaped(), notes=(*notes, *_hints(self._scene)))
+
+    def _unshaped(self) -> Plan:
+        """Return the author's pod; the pod as received where undoing our record would lose a class that admits it."""
+        if self._received_pod is None or not any(self._is_worse(name, verdict) for name, verdict in self._before.items()):
+            return self._start
+        verdicts = judge_all(self._received_pod, self._wanted, self._scene.candidates)
+        return replace(self._start, pod=self._received_pod, verdicts=verdicts)
+
+    def _attempts(self, *, shape: bool) -> Iterator[Pod]:
+        author = self._scene.pod
+        yield author
+        if not shape:
+            return
+        if is_pod_level(author):
+            yield from (applied_to_pod(author, amounts) for amounts in pod_level_shapes(self._scene))
+        else:
+            yield from (applied(author, each) for each in shapes(self._scene))
+
+    def _eligible(self, shaped: Pod) -> Plan | None:
+        """Return the plan with this shape, None where it helps nobody or harms somebody."""
+        verdicts = self._verdicts(shaped)
+        if verdicts is None:
+            return None
+        way = self._steering(verdicts)
+        kept_off = self._avoided(verdicts) if way and self._mode is not Mode.BEST_EFFORT else frozenset[str]()
+        if any(name not in kept_off and self._is_worse(name, verdict) for name, verdict in verdicts.items()):
+            return None
+        return replace(self._start, pod=shaped, verdicts=verdicts)
+
+    def _verdicts(self, shaped: Pod) -> Verdicts | None:
+        """Return all verdicts on a shape; None, soon, where it is aligned on no class that counts."""
+        if shaped is self._scene.pod:
+            return self._before if is_met(self._before, self._targets()) else None
+        first = judge_all(shaped, self._wanted, self._targets())
+        if not is_met(first, self._targets()):
+            return None
+        rest = [each for each in self._scene.candidates if each.name not in first]
+        return dict(sorted({**first, **judge_all(shaped, self._wanted, rest)}.items()))
+
+    def _targets(self) -> tuple[Candidate, ...]:
+        """Return the classes of which at least one must align the pod; on one NUMA node everything is aligned anyway."""
+        several = tuple(each for each in self._scene.candidates if each.several) or self._scene.candidates
+        enforced = tuple(each for each in several if each.enforced)
+        return enforced if enforced and self._mode is not Mode.BEST_EFFORT else several
+
+    def _is_worse(self, name: str, after: Verdict) -> bool:
+        return not (_keeps(self._before[name], after) and _keeps(self._received.get(name, after), after))
+
+    def _injected(self, chosen: Plan) -> Plan:
+        """Return the plan with the injections that must not narrow the choice."""
+        paged = with_hugepages(chosen.pod, self._scene)
+        if paged is not chosen.pod:
+            verdicts = judge_all(paged, self._wanted, chosen.candidates)
+            if all(_RANK[verdicts[name].outcome] >= _RANK[old.outcome] for name, old in chosen.verdicts.items()):
+                chosen = replace(chosen, pod=paged, verdicts=verdicts)
+        return self._steered(self._annotated(chosen))
+
+    def _annotated(self, chosen: Plan) -> Plan:
+        if not self._scene.policy.hami:
+            return chosen
+        aligned = (each for each in chosen.candidates if chosen.verdicts[each.name].outcome is Outcome.ALIGNED)
+        alignment = hami.alignment(self._scene.pod, self._mode, self._wanted, [each for each in aligned if each.several])
+        return replace(chosen, pod=put(chosen.pod, (*ANNOTATIONS, HAMI_ALIGNMENT), alignment)) if alignment else chosen
+
+    def _steered(self, chosen: Plan) -> Plan:
+        way = self._steering(chosen.verdicts)
+        if way is None:
+            return chosen
+        kind = PREFERRED if self._mode is Mode.BEST_EFFORT else REQUIRED
+        return replace(chosen, pod=steered(chosen.pod, way, kind), steering={kind: way.added(kind)})
+
+    def _steering(self, verdicts: Verdicts) -> Steering | None:
+        if not self._scene.policy.steer or not is_met(verdicts, self._scene.candidates):
+            return None
+        avoided = self._avoided(verdicts)
+        # A class that may serve the pod after all must not be steered clear of, but is nothing to steer for.
+        kept = {Outcome.ALIGNED} if self._mode is Mode.BEST_EFFORT else {Outcome.ALIGNED, Outcome.UNKNOWN}
+        keep = [each.node.node_class for each in self._scene.candidates if verdicts[each.name].outcome in kept]
+        avoid = [each.node.node_class for each in self._scene.candidates if each.name in avoided]
+        return steering(self._scene.pod, keep, avoid, complete=self._scene.policy.complete)
+
+    def _avoided(self, verdicts: Verdicts) -> frozenset[str]:
+        wrong = {Outcome.ADMITTED, Outcome.REFUSED}
+        return frozenset(name for name, verdict in verdicts.items() if verdict.outcome in wrong)
+
+
+def _keeps(before: Verdict, after: Verdict) -> bool:
+    """Tell whether a class that admits the pod, or may, still does; a kubelet that never finishes does no worse than before."""
+    if after.admitted and after.certain and not after.unknown:
+        return True
+    return before.outcome is Outcome.REFUSED or bool(before.unknown and after.unknown)
+
+
+def _why_not(scene: Scene, wanted: Asks) -> str | None:
+    """Return why a pod is not shaped, though it could be."""
+    for each in scene.candidates:
+        if each.node.node_class.device_specs == "notPassed" and each.node.config.cpu_static:
+            return (
+                f"not shaped: on {each.name} the device plugin passes no device specs, and CPUs of its own would cost it its GPUs"
+            )
+    if not scene.policy.shape_shared and shares_silently(scene, wanted):
+        return "not shaped: it asks for a part of a GPU and declares no CPU or memory; declare them, or set shapeShared"
+    return None
+
+
+def _hints(scene: Scene) -> Iterator[str]:
+    """Yield what keeps a pod that nothing aligns from being shaped at all."""
+    if is_pod_level(scene.pod):
+        if not any("PodLevelResourceManagers" in each.node.gates for each in scene.candidates):
+            yield "pod-level resources get no CPUs of their own: no node class has the gate PodLevelResourceManagers on"
+    elif scene.policy.memory.inject == "never":
+        for container in unfixed_memory(scene):
+            yield f"container {container.name}: set resources.limits.memory, and requests to the same; the policy injects none"

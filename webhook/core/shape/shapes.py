@@ -1,0 +1,150 @@
+"""The shapes of a pod, in order of least surprise: the CPU and memory numbers that a mutation would give it.
+
+A shape is data until it is applied: container -> (milli-CPUs, bytes), requests = limits, for every container, because the
+kubelet gives CPUs of their own and pinned memory to Guaranteed pods only (`pkg/apis/core/v1/helper/qos/qos.go`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+from webhook.core.containers import Container, Kind, Path, Pod
+from webhook.core.edit import get, put
+from webhook.core.quantities import MILLI_IN_NANO, NANO, format_bytes, format_cpu, parse
+from webhook.core.resource_names import CPU, MEMORY
+from webhook.core.shape import cpu, memory, share, width
+from webhook.core.shape.initcontainers import InitMemory, memory_floor
+from webhook.core.shape.scene import Scene, declared
+
+
+class Amounts(NamedTuple):
+    """Requests = limits of one container: milli-CPUs, bytes."""
+
+    cpu: int
+    memory: int
+
+
+Shape = Mapping[Path, Amounts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What a shape may do one way or another.
+
+    Attributes:
+        wide: give silent device containers what needs as many NUMA nodes as their devices do.
+        round_up: also integers with requests = limits are rounded up to whole cores.
+        leave_room: take what the pod's other containers need off the share.
+        init_memory: where the memory of init containers comes from.
+    """
+
+    wide: bool
+    round_up: bool
+    leave_room: bool
+    init_memory: InitMemory
+
+
+def shapes(scene: Scene) -> Iterator[Shape]:
+    """Yield the shapes of a pod without pod-level resources, each once; none where a container cannot be made Guaranteed."""
+    if not scene.bearers or any(not _can_change(scene, container) for container in scene.containers):
+        return
+    seen: list[Shape] = []
+    for wide, leave_room, round_up, init_memory in product((False, True), (False, True), (False, True), InitMemory):
+        shape = _shape(scene, _Choice(wide, round_up, leave_room, init_memory))
+        if shape is not None and shape not in seen:
+            seen.append(shape)
+            yield shape
+
+
+def applied(pod: Pod, shape: Shape) -> Pod:
+    """Return the pod in a shape; quantities that have the value already stay as they are written."""
+    for path, amounts in shape.items():
+        for side in ("requests", "limits"):
+            pod = with_quantity(pod, (*path, "resources", side, CPU), amounts.cpu)
+            pod = with_quantity(pod, (*path, "resources", side, MEMORY), amounts.memory)
+    return pod
+
+
+def with_quantity(pod: Pod, path: Path, amount: int) -> Pod:
+    """Return the pod with an amount of CPU (milli-CPUs) or memory (bytes) at a path."""
+    present: Any = get(pod, path)
+    unit, text = (MILLI_IN_NANO, format_cpu) if path[-1] == CPU else (NANO, format_bytes)
+    return pod if present is not None and parse(present) == amount * unit else put(pod, path, text(amount))
+
+
+def unfixed_memory(scene: Scene) -> Iterator[Container]:
+    """Yield the containers whose memory would have to change: with the policy's `memory.inject: never` it is the author's to."""
+    return (container for container in scene.containers if not declared(container, MEMORY).is_fixed)
+
+
+def _can_change(scene: Scene, container: Container) -> bool:
+    """Tell whether a container can become Guaranteed: a limit of 0 is an author's own number, and not ours to raise."""
+    if declared(container, CPU).limit == 0 or declared(container, MEMORY).limit == 0:
+        return False
+    return scene.policy.memory.inject != "never" or declared(container, MEMORY).is_fixed
+
+
+def _shape(scene: Scene, choice: _Choice) -> Shape | None:
+    """Return one shape, None where the choice makes no sense for this pod."""
+    others = {c.path: _other(scene, c) for c in scene.containers if c.kind is not Kind.INIT and c.path not in scene.bearers}
+    if choice.leave_room and not others:
+        return None
+    room = _total(others.values()) if choice.leave_room else Amounts(0, 0)
+    bearers = {c.path: _bearer(scene, c, choice, room) for c in scene.containers if c.path in scene.bearers}
+    apps = [(others | bearers)[c.path] for c in scene.containers if c.kind is Kind.APP]
+    inits = {c.path: _init(scene, c, apps, choice) for c in scene.containers if c.kind is Kind.INIT}
+    return others | bearers | inits
+
+
+def _total(amounts: Iterable[Amounts]) -> Amounts:
+    found = list(amounts)
+    return Amounts(sum(each.cpu for each in found), sum(each.memory for each in found))
+
+
+def _other(scene: Scene, container: Container) -> Amounts:
+    return Amounts(
+        cpu.of_other_container(declared(container, CPU), scene.policy.cpu.default),
+        memory.of_container(declared(container, MEMORY), scene.policy.memory.default, _tmpfs(scene, container)),
+    )
+
+
+def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) -> Amounts:
+    declared_cpu, declared_memory = declared(container, CPU), declared(container, MEMORY)
+    units = scene.units.get(container.path, {})
+    fixed = declared_cpu.is_fixed and (declared_cpu.request or 0) % 1000 == 0
+    step = 1 if fixed and not choice.round_up else scene.smt_width
+    cpus = share.cpu(units, scene.candidates, scene.policy.cpu.per_accelerator)
+    size = share.memory(units, scene.candidates)
+    part = sum(units.values()), sum(sum(each.values()) for path, each in scene.units.items() if path in scene.bearers)
+    if cpus is not None:
+        cpus = max(cpus - _part(room.cpu, *part), 0)
+    if size is not None:
+        size = max(size - _part(room.memory, *part), 0)
+    if choice.wide and declared_cpu.is_silent and declared_memory.is_silent:
+        least = width.least(scene, container, *part)
+        cpus, size = max(cpus or 0, -(-least.cpu // (step * 1000)) * step * 1000), max(size or 0, least.memory)
+    floor = scene.policy.memory.default if size is None else size
+    return Amounts(
+        cpu.of_device_container(declared_cpu, cpus, step, scene.policy.cpu),
+        memory.of_container(declared_memory, floor, _tmpfs(scene, container)),
+    )
+
+
+def _part(amount: int, units: int, of: int) -> int:
+    """Return a container's part of what is taken off the pod's share, by the accelerators it has."""
+    return -(-amount * units // of) if of else 0
+
+
+def _init(scene: Scene, container: Container, apps: list[Amounts], choice: _Choice) -> Amounts:
+    floor = memory_floor(choice.init_memory, [each.memory for each in apps], scene.policy)
+    return Amounts(
+        cpu.of_init_container(declared(container, CPU), sum(each.cpu for each in apps)),
+        memory.of_container(declared(container, MEMORY), floor, _tmpfs(scene, container)),
+    )
+
+
+def _tmpfs(scene: Scene, container: Container) -> int:
+    return memory.tmpfs(scene.pod, container, share.half_node(scene.candidates))

@@ -1,0 +1,180 @@
+"""The validating handler: the final pod, after all webhooks, against what its mode demands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from webhook.core import explain, judging, placement, record
+from webhook.core.accelerators import asks
+from webhook.core.containers import Pod
+from webhook.core.decision import Cause, Decision
+from webhook.core.explain import Account
+from webhook.core.judging import Verdicts, judge_all
+from webhook.core.mutate import annotated, described, shortened, undescribed, verdict_line
+from webhook.core.patch import INJECTED, operations
+from webhook.core.plan import Plan, plan
+from webhook.core.policy import Mode
+from webhook.core.shape.candidate import Candidate
+from webhook.core.snapshot import Snapshot
+from webhook.core.verdict import Outcome
+
+NOT_MUTATED = (
+    "numalign would have made this pod fit, but was not asked when it was created: its mutating webhook was not reachable, or is "
+    "not installed. Create the pod again; if that does not help, ask whoever runs the cluster to look at that webhook."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A pod with its candidates and their verdicts."""
+
+    pod: Pod
+    classes: tuple[Candidate, ...]
+    verdicts: Verdicts
+
+    @property
+    def outcomes(self) -> frozenset[Outcome]:
+        """Return the different outcomes."""
+        return frozenset(verdict.outcome for verdict in self.verdicts.values())
+
+    @property
+    def audit(self) -> dict[str, str]:
+        """Return the audit annotations that every decision carries."""
+        return {"verdict": verdict_line(self.verdicts)}
+
+
+def validate_pod(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision:
+    """Return the decision on a well-formed pod that asks for accelerators (its essence is enough)."""
+    case = judged(pod, snapshot)
+    if not case.classes:
+        return undescribed(mode, asks(pod, snapshot.catalogue), snapshot)
+    if mode is Mode.AUDIT:
+        return _audit(pod, snapshot)
+    if not refuses(case, snapshot):
+        return _accepted(case, mode, snapshot)
+    if mode is Mode.BEST_EFFORT:
+        return warned(case, mode, snapshot, "warned")
+    return _not_mutated(case, mode) if _missed_mutation(pod, snapshot) else rejected(case, mode, snapshot)
+
+
+def judged(pod: Pod, snapshot: Snapshot) -> Case:
+    """Return the pod with its candidates and their verdicts."""
+    wanted = asks(pod, snapshot.catalogue)
+    classes = judging.candidates(pod, wanted, snapshot)
+    return Case(pod, classes, judge_all(pod, wanted, classes))
+
+
+def refuses(case: Case, snapshot: Snapshot) -> bool:
+    """Tell whether strict mode refuses the pod. Where other nodes may exist, only what can land on described ones alone."""
+    if not judging.is_refused(case.verdicts, case.classes, snapshot.policy):
+        return False
+    described_classes = (each.node.node_class for each in snapshot.candidates)
+    return snapshot.policy.complete or placement.implies_a_class(case.pod, described_classes)
+
+
+def accepted(case: Case, mode: Mode) -> Decision:
+    """Return the admission of a pod about which there is nothing to say, unless that nothing is known."""
+    if Outcome.ALIGNED in case.outcomes:
+        return _allowed(case, mode, "Aligned")
+    if Outcome.UNKNOWN in case.outcomes:
+        return _allowed(case, mode, "Unknown", f"whether it is aligned is unknown: {verdict_line(case.verdicts)}")
+    return _allowed(case, mode, "NotAligned")
+
+
+def _allowed(case: Case, mode: Mode, reason: str, *lines: str) -> Decision:
+    return Decision(
+        allowed=True,
+        mode=mode,
+        outcome="allowed",
+        reason=reason,
+        warnings=shortened(lines),
+        audit=case.audit,
+        verdicts=case.verdicts,
+    )
+
+
+def warned(case: Case, mode: Mode, snapshot: Snapshot, outcome: str) -> Decision:
+    """Return the admission of a pod that strict mode would have refused, or that is aligned nowhere."""
+    found = _account(case, snapshot)
+    return Decision(
+        allowed=True,
+        mode=mode,
+        outcome=outcome,
+        reason=_reason(found),
+        message=explain.message(found),
+        causes=explain.causes(found),
+        warnings=shortened(explain.warnings(found)),
+        audit=case.audit,
+        verdicts=case.verdicts,
+    )
+
+
+def rejected(case: Case, mode: Mode, snapshot: Snapshot) -> Decision:
+    """Return the refusal of a pod, with the nearest change that would help."""
+    found = _account(case, snapshot)
+    return Decision(
+        allowed=False,
+        mode=mode,
+        outcome="refused",
+        reason=_reason(found),
+        message=explain.message(found),
+        causes=explain.causes(found),
+        audit=case.audit,
+        verdicts=case.verdicts,
+    )
+
+
+def _not_mutated(case: Case, mode: Mode) -> Decision:
+    causes = (Cause("metadata.annotations", "NotMutated", f"no {INJECTED}: numalign changed nothing when the pod was created"),)
+    return Decision(
+        allowed=False,
+        mode=mode,
+        outcome="refused",
+        reason="NotMutated",
+        message=NOT_MUTATED,
+        causes=causes,
+        audit=case.audit,
+        verdicts=case.verdicts,
+    )
+
+
+def _accepted(case: Case, mode: Mode, snapshot: Snapshot) -> Decision:
+    """Return the admission; what no class aligns though none enforces anything is worth a warning."""
+    if case.outcomes & {Outcome.ALIGNED, Outcome.UNKNOWN}:
+        return accepted(case, mode)
+    return warned(case, mode, snapshot, "warned")
+
+
+def _audit(pod: Pod, snapshot: Snapshot) -> Decision:
+    """Return what strict mode would have done, as warnings and audit annotations."""
+    made, final = _as_strict_would(pod, snapshot)
+    case = judged(final, snapshot)
+    if refuses(case, snapshot):
+        decision = warned(case, Mode.AUDIT, snapshot, "would-refuse")
+        return replace(decision, audit={**decision.audit, "would-refuse": decision.reason})
+    decision = _accepted(case, Mode.AUDIT, snapshot)
+    lines = [f"strict mode would set {line}" for line in described(made.author, final)]
+    audit = {**decision.audit, "would-mutate": f"{len(lines)} changes"} if lines else decision.audit
+    return replace(decision, warnings=(*decision.warnings, *shortened(lines)), audit=audit)
+
+
+def _as_strict_would(pod: Pod, snapshot: Snapshot) -> tuple[Plan, Pod]:
+    undone = record.undo(pod)
+    made = plan(undone.pod, Mode.STRICT, snapshot, pod if undone.recorded else None)
+    return made, pod if made.pod is pod else annotated(made)
+
+
+def _missed_mutation(pod: Pod, snapshot: Snapshot) -> bool:
+    """Tell whether the mutation was left out and would have helped."""
+    if record.undo(pod).recorded:
+        return False
+    _, final = _as_strict_would(pod, snapshot)
+    return bool(operations(pod, final)) and not refuses(judged(final, snapshot), snapshot)
+
+
+def _account(case: Case, snapshot: Snapshot) -> Account:
+    return explain.account(case.pod, case.verdicts, snapshot.nodes, snapshot.catalogue, judging.judge_changed(snapshot))
+
+
+def _reason(found: Account) -> str:
+    return explain.reason_of(found.whys.values()) or "NotEnforced"
