@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint types layers check bench lock clean venv
+.PHONY: run test lint types layers check bench lock clean venv control-plane e2e
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,12 +32,20 @@ layers: venv
 
 check: lint types layers test
 
+control-plane: venv ## find etcd, kube-apiserver, -controller-manager, -scheduler and kubectl, or build them: ten minutes, once
+	$(BIN)/pip install --quiet --require-hashes -r requirements-e2e.lock
+	$(BIN)/python -m tests.e2e.controlplane.binaries
+
+e2e: control-plane ## the webhook on a real control plane
+	$(BIN)/pytest -q tests/e2e
+
 bench: venv ## prints a table; nothing here is a test
 	$(BIN)/python -m tests.bench
 
 lock: venv ## resolve the dependencies anew
 	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra e2e -c requirements-dev.lock -o requirements-e2e.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

