@@ -19,6 +19,7 @@ from webhook.core.resource_names import (
     MEMORY,
     is_extended,
     is_hugepages,
+    is_memory,
     is_native,
     is_qualified,
     overcommit_allowed,
@@ -92,11 +93,11 @@ def _amount(path: str, name: str, amount: int, *, pod_level: bool) -> Iterator[s
     if not (_pod_level_name(name) if pod_level else _container_name(name)):
         yield f"{path}: no resource that may stand here"
     if amount < 0:
-        yield f"{path}: {_text(amount)} is negative"
+        yield f"{path}: {_text(name, amount)} is negative"
     if is_extended(name) and not quantities.is_whole(amount):
-        yield f"{path}: {_text(amount)} is not whole"
+        yield f"{path}: {_text(name, amount)} is not whole"
     if is_hugepages(name) and not _whole_pages(name, amount):
-        yield f"{path}: {_text(amount)} is no whole number of pages"
+        yield f"{path}: {_text(name, amount)} is no whole number of pages"
 
 
 def _against_limit(path: str, name: str, request: int, limit: int | None) -> Iterator[str]:
@@ -104,9 +105,9 @@ def _against_limit(path: str, name: str, request: int, limit: int | None) -> Ite
         if not overcommit_allowed(name):
             yield f"{path}.limits[{name}]: must be set, and equal to the request"
     elif request != limit and not overcommit_allowed(name):
-        yield f"{path}.requests[{name}]: {_text(request)} must equal the limit {_text(limit)}"
+        yield f"{path}.requests[{name}]: {_text(name, request)} must equal the limit {_text(name, limit)}"
     elif request > limit:
-        yield f"{path}.requests[{name}]: {_text(request)} is more than the limit {_text(limit)}"
+        yield f"{path}.requests[{name}]: {_text(name, request)} is more than the limit {_text(name, limit)}"
 
 
 def _container_name(name: str) -> bool:
@@ -132,15 +133,17 @@ def _pod_level(stored: PodView) -> Iterator[str]:
     yield from _requirements(path, stored.requests, stored.limits, pod_level=True)
     for name, amount in pod_total((c.kind, c.requests) for c in stored.containers).items():
         if amount > stored.requests.get(name, amount):
-            yield f"{path}.requests[{name}]: {_text(stored.requests[name])} is less than the containers' {_text(amount)}"
+            yield f"{path}.requests[{name}]: {_text(name, stored.requests[name])} is less than the containers' {_text(name, amount)}"
     for name, amount in pod_total((c.kind, c.limits) for c in stored.containers).items():
         if is_hugepages(name) and amount > stored.limits.get(name, amount):
-            yield f"{path}.limits[{name}]: {_text(stored.limits[name])} is less than the containers' {_text(amount)}"
+            yield f"{path}.limits[{name}]: {_text(name, stored.limits[name])} is less than the containers' {_text(name, amount)}"
     for where, container in _paths(stored):
         for name, limit in container.limits.items():
             if container.kind is Kind.APP and limit > stored.limits.get(name, limit):
-                yield f"{where}.resources.limits[{name}]: {_text(limit)} is more than the pod's {_text(stored.limits[name])}"
+                yield f"{where}.resources.limits[{name}]: {_text(name, limit)} is more than the pod's {_text(name, stored.limits[name])}"
 
 
-def _text(nano: int) -> str:
+def _text(name: str, nano: int) -> str:
+    if is_memory(name) and quantities.is_whole(nano):
+        return quantities.format_bytes(quantities.value(nano))
     return quantities.format_cpu(quantities.milli(nano))
