@@ -134,16 +134,27 @@ def parse_cpu_list(text: str) -> int:
     """Return a CPU list such as `0-3,8` as a set (`k8s.io/utils/cpuset`).
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if it is none; `args[0]` says it as the kubelet does.
     """
     cpus = 0
     for run in text.split(","):
-        low, dash, high = run.partition("-")
-        first, last = int(low), int(high if dash else low)
-        if last < first or "_" in run or run != run.strip():
-            raise ValueError(f"invalid range {run!r}")
+        first, last = (_number(part) for part in (run.split("-", 1) if "-" in run else (run, run)))
+        if last < first:
+            raise ValueError(f'invalid range "{run}" ({first} > {last})')
         cpus |= (1 << last + 1) - (1 << first)
     return cpus
+
+
+def _number(text: str) -> int:
+    if not is_go_int(text):
+        raise ValueError(f'strconv.Atoi: parsing "{text}": invalid syntax')
+    return int(text)
+
+
+def is_go_int(text: str) -> bool:
+    """Tell whether Go's `strconv.Atoi` takes it."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return digits.isascii() and digits.isdigit()
 
 
 def parse_bool(text: str) -> bool | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from webhook.core.kubelet.machine import Machine
 from webhook.core.quantities import InvalidQuantityError, parse
 
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
@@ -55,6 +56,15 @@ class StartError:
     def __str__(self) -> str:
         """Return the reason, then the fix."""
         return f"{self.message} ({self.fix})" if self.fix else self.message
+
+
+class Case(NamedTuple):
+    """What the start rules look at: an excerpt whose types have been checked, the machine, and the feature gates that are on."""
+
+    excerpt: Mapping[str, Any]
+    minor: int
+    machine: Machine
+    gates: frozenset[str]
 
 
 def decode_errors(excerpt: Mapping[str, Any]) -> Iterator[StartError]:

@@ -58,11 +58,13 @@ def _rounded_cpu(amount: int, minor: int) -> int:
     return (micro + 500) // 1000 * 1000 * _MICRO_IN_NANO
 
 
-def reservation_errors(excerpt: Mapping[str, Any], field: str) -> Iterator[StartError]:
-    """Yield what is wrong with kubeReserved or systemReserved."""
+def reservation_errors(excerpt: Mapping[str, Any], field: str, cpu_set: int | None) -> Iterator[StartError]:
+    """Yield what is wrong with kubeReserved or systemReserved; their CPUs are not even read where a CPU set replaces them."""
     flag = {"kubeReserved": "--kube-reserved", "systemReserved": "--system-reserved"}[field]
     for resource, text in (excerpt.get(field) or {}).items():
         path, failed = f"{field}[{resource}]", f"{flag} value failed to parse: "
+        if resource == "cpu" and cpu_set:
+            continue
         if resource not in RESERVABLE:
             yield StartError(path, f'{failed}cannot reserve "{resource}" resource', f"{field} takes {', '.join(RESERVABLE)}")
             continue
