@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jsonpatch
 
 from webhook.cli.manifests import Found
-from webhook.core import decide, explain
+from webhook.core import decide, explain, validate
 from webhook.core.change import Change
 from webhook.core.containers import Pod, field_path
 from webhook.core.decision import Decision, Request
@@ -101,12 +101,11 @@ def examine(found: Found, snapshot: Snapshot, label: str | None) -> Explanation:
     mutated = decide.mutate(found.pod, request, snapshot)
     after: Pod = jsonpatch.apply_patch(found.pod, mutated.patch) if mutated.patch else found.pod
     final = decide.validate(after, request, snapshot)
-    return Explanation(found, mutated, final, after, _account(found, final.verdicts, snapshot))
+    return Explanation(found, mutated, final, after, _account(after, final.verdicts, snapshot))
 
 
-def _account(found: Found, verdicts: Mapping[str, Verdict], snapshot: Snapshot) -> Account:
+def _account(after: Pod, verdicts: Mapping[str, Verdict], snapshot: Snapshot) -> Account:
     """Where some class aligns the pod, the others are accounted for but nothing needs fixing."""
-    nodes = {node.node_class.name: node for node in snapshot.classes}
-    account = explain.account(found.pod, verdicts, nodes, snapshot.catalogue)
+    account = validate.account(validate.Case(after, (), verdicts), snapshot)
     aligned = any(verdict.outcome is Outcome.ALIGNED for verdict in verdicts.values())
-    return Account(account.whys, () if aligned else account.fixes, account.diagnoses)
+    return replace(account, fixes=()) if aligned else account

@@ -19,6 +19,7 @@ from webhook.core.verdict import Placement, Verdict
 
 _BAR = 20
 _PANEL = 62
+_FEW_NODES = 4
 _MOST_PANELS = 8
 _COLOURS = ("cyan", "magenta", "yellow", "blue", "green")
 
@@ -39,7 +40,7 @@ def _shown(node: NodeKubelet, placements: Sequence[Placement]) -> list[Cell]:
     """All NUMA nodes with CPUs while they are few, else only those in use."""
     used = [cell for cell in node.machine.cells if any(_touches(placement, cell) for placement in placements)]
     with_cpus = [cell for cell in node.machine.cells if cell.cpus or cell in used]
-    return with_cpus if len(with_cpus) <= _MOST_PANELS else used[:_MOST_PANELS]
+    return with_cpus if len(with_cpus) <= _FEW_NODES else used[:_MOST_PANELS]
 
 
 def _touches(placement: Placement, cell: Cell) -> bool:

@@ -41,11 +41,15 @@ class Change:
         """Return the field within its container: `resources.limits[nvidia.com/gpu]`."""
         return field_path(("resources", self.fields[-1], self.resource))
 
+    @property
+    def fills_in(self) -> bool:
+        """Tell whether it fills in what the author left out."""
+        return not self.present
+
 
 def setting(container: Container, resource: str, value: str, size: float) -> Change:
-    """Return the change that gives a container a limit, and the request that it wrote out, of one resource."""
-    written = tuple(field for field in ("requests", "limits") if resource in container.quantities(field))
-    fields = written if "limits" in written else (*written, "limits")
+    """Return the change that gives a container another amount of one resource, wherever it wrote one."""
+    fields = tuple(field for field in ("requests", "limits") if resource in container.quantities(field)) or ("limits",)
     present = str(container.quantities(fields[-1]).get(resource, ""))
     return Change(container.name, container.path, fields, resource, present, value, size)
 

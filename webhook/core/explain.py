@@ -6,8 +6,8 @@ A refusal fits a terminal and reads top-down: what, then a line per class, then 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.core import fixes, wording
@@ -15,7 +15,7 @@ from webhook.core.accelerators import Catalogue
 from webhook.core.change import Change
 from webhook.core.containers import Pod, field_path
 from webhook.core.decision import Cause
-from webhook.core.fixes import Diagnosis, Fix, Judge
+from webhook.core.fixes import Created, Diagnosis, Fix, Judge
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.reasons import Why, why, word
@@ -26,7 +26,8 @@ HEADLINE: Final = (
 )
 _MOST_GROUPS: Final = 8
 _TERMINAL: Final = 110
-_NO_FIX: Final = "No smaller request would align either: the cause lies in how these nodes are configured, not in the pod."
+_NO_FIX: Final = "Lowering what its containers ask for, or adding limits, does not align it on any of these classes."
+_NONE_FOUND: Final = "No change that would align it was found."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,21 @@ class Account:
     Attributes:
         whys: class -> why it does not align the pod, sorted by class.
         fixes: the nearest change, then others for classes that it does not serve.
-        diagnoses: class -> what it holds against the pod.
+        thorough: no search was cut short; without fixes, there are none of the kind that is looked for.
     """
 
     whys: Mapping[str, Why]
     fixes: tuple[Fix, ...]
-    diagnoses: Mapping[str, Diagnosis]
+    thorough: bool = True
 
 
 def account(
-    pod: Pod, judged: Mapping[str, Verdict], nodes: Mapping[str, NodeKubelet], catalogue: Catalogue, judge: Judge = admit.judge
+    pod: Pod,
+    judged: Mapping[str, Verdict],
+    nodes: Mapping[str, NodeKubelet],
+    catalogue: Catalogue,
+    judge: Judge = admit.judge,
+    created: Created | None = None,
 ) -> Account:
     """Return why the classes that do not align the pod do not, and what would help.
 
@@ -54,15 +60,20 @@ def account(
         judged: candidate class -> verdict; aligned ones are passed over.
         nodes: class -> its kubelet, of at least these classes.
         catalogue: tells accelerators from NICs.
-        judge: gives the verdict on a changed pod; one that shapes the pod first finds the changes left to the author.
+        judge: gives the verdict on a changed pod.
+        created: what becomes of a changed pod that is created anew; what our mutation fills in is then not asked of the author.
     """
     open_questions = {name: verdict for name, verdict in sorted(judged.items()) if verdict.outcome is not Outcome.ALIGNED}
     diagnoses = {
         name: Diagnosis() if verdict.outcome is Outcome.UNKNOWN else fixes.diagnose(pod, nodes[name], catalogue, judge)
         for name, verdict in open_questions.items()
     }
+    found = fixes.nearest(pod, diagnoses, nodes, judge, created)
+    if found and not any(change.fills_in for fix in found for change in fix.changes):
+        # What the mutation fills in by itself is nobody's fault.
+        diagnoses = {name: replace(diagnosis, missing=()) for name, diagnosis in diagnoses.items()}
     whys = {name: why(pod, verdict, nodes[name], diagnoses[name]) for name, verdict in open_questions.items()}
-    return Account(whys, fixes.nearest(pod, diagnoses, nodes, judge), diagnoses)
+    return Account(whys, found, not any(diagnosis.exhausted for diagnosis in diagnoses.values()))
 
 
 def refusal(
@@ -75,7 +86,7 @@ def refusal(
 
 def message(found: Account) -> str:
     """Return the refusal as people read it: what, a line per class, the nearest fix."""
-    return "\n".join([f"{HEADLINE}:", *(f"  {line}" for line in class_lines(found.whys)), *fix_lines(found.fixes)])
+    return "\n".join([f"{HEADLINE}:", *(f"  {line}" for line in class_lines(found.whys)), *fix_lines(found)])
 
 
 def class_lines(whys: Mapping[str, Why]) -> list[str]:
@@ -99,11 +110,11 @@ def _group(names: str, clauses: tuple[str, ...]) -> list[str]:
     return [f"{names}:", *(f"  - {clause}" for clause in clauses)]
 
 
-def fix_lines(found: Sequence[Fix]) -> list[str]:
+def fix_lines(found: Account) -> list[str]:
     """Return the nearest fix as container, field, present value and value that works; then the other ones, shorter."""
-    if not found:
-        return [_NO_FIX]
-    first, *others = found
+    if not found.fixes:
+        return [_NO_FIX if found.thorough else _NONE_FOUND] if found.whys else []
+    first, *others = found.fixes
     title = "Nearest change that aligns it" if len(first.changes) == 1 else "Nearest changes that align it together"
     lines = [f"{title} (on {wording.some(first.classes)}):", *(f"  {_field(change)}" for change in first.changes)]
     for other in others:
@@ -154,7 +165,7 @@ def summary(verdict: Verdict) -> str:
     """Return a verdict in a few words, from itself alone: for logs, tables and the annotation."""
     match verdict.outcome:
         case Outcome.ALIGNED:
-            return f"aligned on NUMA node {_where(verdict)}"
+            return f"aligned on NUMA {_where(verdict)}"
         case Outcome.ADMITTED:
             gaps = dict.fromkeys(f"{gap.reason} ({gap.container})" if gap.container else gap.reason for gap in verdict.gaps)
             return f"admitted, not aligned: {wording.some(list(gaps), 2)}" if gaps else "admitted, not aligned"
@@ -166,4 +177,4 @@ def summary(verdict: Verdict) -> str:
 
 def _where(verdict: Verdict) -> str:
     cells = sorted({cell for mask in verdict.masks.values() for cell in mask or ()})
-    return ",".join(map(str, cells)) or "0"
+    return wording.nodes(cells or [0])

@@ -15,18 +15,23 @@ from typing import Final
 from webhook.core import knobs
 from webhook.core.accelerators import Catalogue
 from webhook.core.change import Change, applied
-from webhook.core.containers import Pod
+from webhook.core.containers import Pod, visit
 from webhook.core.knobs import Knob
 from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.resource_names import MEMORY
 from webhook.core.verdict import Outcome, Verdict
 
 Judge = Callable[[NodeKubelet, Pod], Verdict]
+
+Created = Callable[[Pod], Mapping[str, Verdict]]
+"""Tells what becomes of a pod when it is created anew, our own mutation included: class -> verdict."""
 
 CALLS_PER_CLASS: Final = 48
 """How often one class is asked about one pod: a bound on the time a refusal takes, not on the truth of what it says."""
 
 _SMALL_MACHINE: Final = 4
-_FEWEST_CALLS: Final = 12
+_SMALL_POD: Final = 8
+_FEWEST_CALLS: Final = 4
 _PROPOSALS: Final = 3
 _CANDIDATES: Final = 6
 
@@ -56,11 +61,13 @@ class Diagnosis:
         fixes: changes that align it there, nearest first; several where any one of several resources may give way.
         blamed: the resources that have to give way, container by container; empty: nothing that could be changed helps.
         missing: limits that would have to be filled in first, for the pod to get CPUs of its own at all.
+        exhausted: the search ended because it had asked often enough; there may be a fix.
     """
 
     fixes: tuple[Fix, ...] = ()
     blamed: tuple[Knob, ...] = ()
     missing: tuple[Change, ...] = ()
+    exhausted: bool = False
 
 
 @dataclass(slots=True)
@@ -88,7 +95,7 @@ def diagnose(pod: Pod, node: NodeKubelet, catalogue: Catalogue, judge: Judge) ->
     """Return what one class holds against a pod that is not aligned there."""
     if node.start is not None:
         return Diagnosis()
-    bench = _Bench(judge, node, pod, _budget(node))
+    bench = _Bench(judge, node, pod, _budget(node, len(visit(pod))))
     missing = knobs.missing_limits(pod, node)
     # As written first: the judge may be one that fills in limits before it judges, as the mutation does.
     for base in dict.fromkeys(((), missing)):
@@ -97,13 +104,14 @@ def diagnose(pod: Pod, node: NodeKubelet, catalogue: Catalogue, judge: Judge) ->
         found = _search(bench, base, knobs.find(applied(pod, base), node, catalogue))
         if found.fixes:
             return found
-    return Diagnosis(missing=missing)
+    return Diagnosis(missing=missing, exhausted=bench.calls <= 0)
 
 
-def _budget(node: NodeKubelet) -> int:
-    """Merging hints is dear with many NUMA nodes: ask less often there."""
-    cells = len(node.machine.cells)
-    return CALLS_PER_CLASS if cells <= _SMALL_MACHINE else max(CALLS_PER_CLASS * _SMALL_MACHINE // cells, _FEWEST_CALLS)
+def _budget(node: NodeKubelet, containers: int) -> int:
+    """A judgement is dear with many NUMA nodes or many containers: ask less often then."""
+    cells = max(len(node.machine.cells), _SMALL_MACHINE)
+    size = max(containers, _SMALL_POD)
+    return max(CALLS_PER_CLASS * _SMALL_MACHINE * _SMALL_POD // (cells * size), _FEWEST_CALLS)
 
 
 def _search(bench: _Bench, base: tuple[Change, ...], found: Sequence[Knob]) -> Diagnosis:
@@ -167,24 +175,62 @@ def _together(bench: _Bench, base: tuple[Change, ...], found: Sequence[Knob]) ->
     return list(lowered.items())
 
 
-def nearest(pod: Pod, diagnoses: Mapping[str, Diagnosis], nodes: Mapping[str, NodeKubelet], judge: Judge) -> tuple[Fix, ...]:
+def nearest(
+    pod: Pod,
+    diagnoses: Mapping[str, Diagnosis],
+    nodes: Mapping[str, NodeKubelet],
+    judge: Judge,
+    created: Created | None = None,
+) -> tuple[Fix, ...]:
     """Return the nearest fix, then others for classes that it does not serve; each says on which classes it works.
 
-    `diagnoses`: class -> diagnosis, of the classes that do not align the pod.
+    Args:
+        pod: the pod that was judged.
+        diagnoses: class -> diagnosis, of the classes that do not align the pod.
+        nodes: class -> its kubelet.
+        judge: gives the verdict on a changed pod.
+        created: if given, what the mutation fills in anyway is left out of the fixes.
     """
     proposed = sorted(dict.fromkeys(chain.from_iterable(d.fixes for d in diagnoses.values())), key=lambda fix: fix.distance)
-    verified = (_verified(pod, fix, diagnoses, nodes, judge) for fix in proposed[:_CANDIDATES])
-    return tuple(_covering(verified))
+    asked = _Proposals(pod, diagnoses, nodes, judge, created)
+    return tuple(_covering(asked.verified(fix) for fix in proposed[:_CANDIDATES]))
 
 
-def _verified(pod: Pod, fix: Fix, diagnoses: Mapping[str, Diagnosis], nodes: Mapping[str, NodeKubelet], judge: Judge) -> Fix:
-    changed = applied(pod, fix.changes)
-    serves = (
-        name
-        for name in sorted(diagnoses)
-        if nodes[name].start is None and (fix in diagnoses[name].fixes or judge(nodes[name], changed).outcome is Outcome.ALIGNED)
-    )
-    return Fix(fix.changes, tuple(serves))
+@dataclass(frozen=True, slots=True)
+class _Proposals:
+    """Fixes proposed by some classes, put to all of them."""
+
+    pod: Pod
+    diagnoses: Mapping[str, Diagnosis]
+    nodes: Mapping[str, NodeKubelet]
+    judge: Judge
+    created: Created | None
+
+    def verified(self, fix: Fix) -> Fix:
+        """Return the fix with the classes on which it works, without what need not be written."""
+        return self._without_fill_ins(fix) or Fix(fix.changes, tuple(self._serves(fix)))
+
+    def _serves(self, fix: Fix) -> Iterator[str]:
+        changed = applied(self.pod, fix.changes)
+        for name in sorted(self.diagnoses):
+            if self.nodes[name].start is not None:
+                continue
+            if fix in self.diagnoses[name].fixes or self.judge(self.nodes[name], changed).outcome is Outcome.ALIGNED:
+                yield name
+
+    def _without_fill_ins(self, fix: Fix) -> Fix | None:
+        """Return the fix as short as our own mutation lets it be; memory may be what it must not fill in."""
+        written = tuple(change for change in fix.changes if not change.fills_in)
+        if self.created is None or not written or len(written) == len(fix.changes):
+            return None
+        with_memory = tuple(change for change in fix.changes if not change.fills_in or change.resource == MEMORY)
+        for changes in dict.fromkeys((written, with_memory)):
+            verdicts = self.created(applied(self.pod, changes))
+            aligned = (name for name in sorted(self.diagnoses) if name in verdicts)
+            classes = tuple(name for name in aligned if verdicts[name].outcome is Outcome.ALIGNED)
+            if classes:
+                return Fix(changes, classes)
+        return None
 
 
 def _covering(fixes: Iterable[Fix]) -> Iterator[Fix]:

@@ -24,12 +24,15 @@ DOES_NOT_START: Final = "KubeletDoesNotStart"
 UNKNOWN: Final = "Unknown"
 SHARED_CPUS: Final = "SharedCPUs"
 SMT_ALIGNMENT_ERROR: Final = "SMTAlignmentError"
+HAMI_LACKS_DEVICES: Final = "NodeInsufficientDevice"
+HAMI_APART: Final = "HamiDevicesApart"
 
 PLAIN: Final[Mapping[str, str]] = {
     "TopologyAffinityError": "the kubelet finds no NUMA node, or set of them, that serves all that the pod asks",
     "SMTAlignmentError": "the kubelet gives out whole cores only",
     "UnexpectedAdmissionError": "the kubelet cannot allocate what the pod asks",
     "EmptyPodSharedPoolError": "no CPU or memory of the pod is left for its containers without CPUs of their own",
+    "NodeInsufficientDevice": "HAMi's scheduler finds no node with so many cards",
     "KubeletPanic": "the kubelet crashes or hangs when it admits this pod",
     "Invalid": "the API server refuses the pod",
 }
@@ -103,12 +106,23 @@ def _gap(gap: Gap) -> str:
 
 def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Iterator[str]:
     for knob in diagnosis.blamed:
-        yield _clause(knob, diagnosis.blamed, pod, verdict, node)
+        yield _of_hami(knob, verdict) or _clause(knob, diagnosis.blamed, pod, verdict, node) or _own_words(verdict)
     if diagnosis.missing and diagnosis.fixes and diagnosis.fixes[0].changes[: len(diagnosis.missing)] == diagnosis.missing:
         yield not_guaranteed(diagnosis.missing)
 
 
+def _of_hami(knob: Knob, verdict: Verdict) -> str:
+    """Return what HAMi has against the devices; it counts cards where the kubelet counts parts of them."""
+    if "/" not in knob.resource:
+        return ""
+    if verdict.reason == HAMI_LACKS_DEVICES:
+        return verdict.message
+    name = knob.container.name
+    return next((f"{name}: {g.detail}" for g in verdict.gaps if g.reason == HAMI_APART and g.container == name), "")
+
+
 def _clause(knob: Knob, blamed: Sequence[Knob], pod: Pod, verdict: Verdict, node: NodeKubelet) -> str:
+    """Return what is wrong with one amount; empty where the numbers do not show it."""
     demand = _Demand.of(knob, pod, node)
     whole = supply.whole_node(node, knob.resource) or 0
     there = supply.per_numa_node(node, knob.resource)
@@ -162,13 +176,13 @@ class _Demand:
 def _beyond(demand: _Demand, resource: str, there: Mapping[int, int]) -> str:
     asked = wording.amount(resource, demand.amount)
     if resource == CPU or is_memory(resource):
-        subject = wording.numa_nodes(there, resource, "leaves", " to pods").replace("each leaves", "each NUMA node leaves")
-        return f"{demand.who} asks {asked}; {subject}"
-    return f"{demand.who} needs {asked} on one NUMA node; {wording.numa_nodes(there, resource, 'has')}"
+        return f"{demand.who} asks {asked}; {wording.numa_nodes(there, resource, 'leaves', ' to pods')}"
+    has = wording.numa_nodes(there, resource, "has").replace("each NUMA node", "each")
+    return f"{demand.who} needs {asked} on one NUMA node; {has}"
 
 
 def _conflict(demand: _Demand, knob: Knob, blamed: Sequence[Knob], pod: Pod, node: NodeKubelet) -> str:
-    """Each resource would fit somewhere, but not all of them on the same NUMA node."""
+    """Each resource would fit somewhere, but not all of them on the same NUMA node, or not after the other containers."""
     same = [other.resource for other in blamed if other.container.path == knob.container.path]
     placed = [name for name in _placed(knob.container, node) if name in same or "/" in name or name == knob.resource]
     wanted = {name: _Demand.of(_like(knob, name), pod, node).amount for name in placed}
@@ -176,7 +190,8 @@ def _conflict(demand: _Demand, knob: Knob, blamed: Sequence[Knob], pod: Pod, nod
     offers = {name: supply.per_numa_node(node, name) for name in placed}
     cells = [cell.id for cell in node.machine.cells if cell.cpus]
     if any(all(offers[name].get(cell, 0) >= wanted[name] for name in placed) for cell in cells):
-        return f"{demand.who} asks {asked}; the pod's other containers leave no NUMA node with that"
+        alone = len([c for c in visit(pod) if _placed(c, node)]) == 1
+        return "" if alone else f"{demand.who} asks {asked}; the pod's other containers leave no NUMA node with that"
     if len(cells) > _LISTED_NODES:
         return f"{demand.who} asks {asked}; no NUMA node has them all"
     listed = (

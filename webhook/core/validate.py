@@ -95,7 +95,7 @@ def _allowed(case: Case, mode: Mode, reason: str, *lines: str) -> Decision:
 
 def warned(case: Case, mode: Mode, snapshot: Snapshot, outcome: str) -> Decision:
     """Return the admission of a pod that strict mode would have refused, or that is aligned nowhere."""
-    found = _account(case, snapshot)
+    found = account(case, snapshot)
     return Decision(
         allowed=True,
         mode=mode,
@@ -111,7 +111,7 @@ def warned(case: Case, mode: Mode, snapshot: Snapshot, outcome: str) -> Decision
 
 def rejected(case: Case, mode: Mode, snapshot: Snapshot) -> Decision:
     """Return the refusal of a pod, with the nearest change that would help."""
-    found = _account(case, snapshot)
+    found = account(case, snapshot)
     return Decision(
         allowed=False,
         mode=mode,
@@ -172,8 +172,16 @@ def _missed_mutation(pod: Pod, snapshot: Snapshot) -> bool:
     return bool(operations(pod, final)) and not refuses(judged(final, snapshot), snapshot)
 
 
-def _account(case: Case, snapshot: Snapshot) -> Account:
-    return explain.account(case.pod, case.verdicts, snapshot.nodes, snapshot.catalogue, judging.judge_changed(snapshot))
+def account(case: Case, snapshot: Snapshot) -> Account:
+    """Return why classes do not align the pod, and the nearest change to what its author wrote that would help."""
+    return explain.account(
+        case.pod,
+        case.verdicts,
+        snapshot.nodes,
+        snapshot.catalogue,
+        judging.judge_changed(snapshot),
+        created=lambda changed: plan(record.undo(changed).pod, Mode.STRICT, snapshot).verdicts,
+    )
 
 
 def _reason(found: Account) -> str:

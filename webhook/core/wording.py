@@ -11,6 +11,7 @@ WARNING_LENGTH = 119
 """KEP-1693 asks for warnings of at most 120 characters."""
 
 _FEW = 3
+_MANY = 4
 
 
 def amount(resource: str, nano: int) -> str:
@@ -55,7 +56,7 @@ def some(words: Sequence[str], few: int = _FEW) -> str:
 
 
 def numa_nodes(there: Mapping[int, int], resource: str, verb: str, tail: str = "") -> str:
-    """Return what each NUMA node has, equal ones together: `each has 4`, `NUMA node 0 leaves 52 to pods, node 1 56`.
+    """Return what each NUMA node has, equal ones together: `each NUMA node has 4`, `NUMA node 0 leaves 52 to pods, node 1 56`.
 
     Args:
         there: NUMA node -> nano units.
@@ -63,18 +64,18 @@ def numa_nodes(there: Mapping[int, int], resource: str, verb: str, tail: str = "
         verb: `has` or `leaves`.
         tail: what follows the first amount, e.g. ` to pods`.
     """
-    if len(set(there.values())) == 1:
-        subject = "each" if len(there) > 1 else f"NUMA node {next(iter(there))}"
-        return f"{subject} {verb} {bare(resource, next(iter(there.values())))}{tail}"
     groups: dict[int, list[int]] = {}
-    for cell, offer in there.items():
+    for cell, offer in sorted(there.items(), key=lambda pair: (-pair[1], pair[0]) if len(there) > _MANY else (0, pair[0])):
         groups.setdefault(offer, []).append(cell)
-    parts = [f"{_nodes(cells)} {bare(resource, offer)}" for offer, cells in groups.items()]
-    first = f"NUMA {_nodes(next(iter(groups.values())))} {verb} {bare(resource, next(iter(groups)))}{tail}"
-    return ", ".join([first, *parts[1:]])
+    if len(groups) == 1 and len(there) > 1:
+        return f"each NUMA node {verb} {bare(resource, next(iter(groups)))}{tail}"
+    (offer, cells), *rest = groups.items()
+    plural = {"has": "have", "leaves": "leave"}[verb] if len(cells) > 1 else verb
+    first = f"NUMA {nodes(cells)} {plural} {bare(resource, offer)}{tail}"
+    return ", ".join([first, *(f"{nodes(others)} {bare(resource, less)}" for less, others in rest)])
 
 
-def _nodes(cells: Sequence[int]) -> str:
+def nodes(cells: Sequence[int]) -> str:
     """Return `node 3`, `nodes 1-7`, `nodes 1,3`."""
     runs: list[list[int]] = []
     for cell in cells:

@@ -11,6 +11,9 @@ import click
 
 from webhook.cli.inputs import Exit, config_options, fail, load_snapshot, output_option
 from webhook.cli.output import coloured, emit, progress, table, to_yaml
+from webhook.core.containers import Pod
+from webhook.core.edit import get, put
+from webhook.core.patch import ANNOTATIONS, INJECTED
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from webhook.cli.explanation import Explanation
     from webhook.core.snapshot import Snapshot
 
-_MAPS: Final = 2
+_MAPS: Final = 1
 _DIFF_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -83,20 +86,23 @@ def _page(explained: Explanation, snapshot: Snapshot, maps: int) -> Iterator[Ren
     word = f"[green]{data['outcome']}[/]" if data["allowed"] else "[red]refused[/]"
     yield f"\n[bold]{escape(data['file'])}:{data['line']}  {escape(data['object'])}[/]  {data['mode']}: {word}"
     if explained.final.verdicts:
-        yield table(("class", "verdict", "why, or where"), [_row(explained, name) for name in explained.final.verdicts])
+        yield table(("class", "verdict", "why, or where"), _rows(explained))
     yield from (f"[yellow]warning[/] {escape(text)}" for text in data["warnings"])
     yield from _fixes(data)
     yield from _diff(explained)
     yield from _maps(explained, snapshot, maps)
 
 
-def _row(explained: Explanation, name: str) -> tuple[str, str, str]:
+def _rows(explained: Explanation) -> list[tuple[str, str, str]]:
+    """Return a row per verdict and reason, the classes that share them together."""
     from rich.markup import escape  # noqa: PLC0415
 
-    verdict = explained.final.verdicts[name]
-    before = explained.mutated.verdicts.get(name)
-    changed = f" (was {coloured(before.outcome)})" if before and before.outcome is not verdict.outcome else ""
-    return name, coloured(verdict.outcome) + changed, escape(explained.says(name, verdict))
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, verdict in explained.final.verdicts.items():
+        before = explained.mutated.verdicts.get(name)
+        changed = f" (was {coloured(before.outcome)})" if before and before.outcome is not verdict.outcome else ""
+        groups.setdefault((coloured(verdict.outcome) + changed, escape(explained.says(name, verdict))), []).append(name)
+    return [("\n".join(names), verdict, says) for (verdict, says), names in groups.items()]
 
 
 def _fixes(data: dict[str, Any]) -> Iterator[RenderableType]:
@@ -115,10 +121,17 @@ def _diff(explained: Explanation) -> Iterator[RenderableType]:
         return
     from rich.text import Text  # noqa: PLC0415
 
-    before, after = (to_yaml(pod).splitlines() for pod in (explained.found.pod, explained.after))
+    before, after = (to_yaml(_without_record(pod)).splitlines() for pod in (explained.found.pod, explained.after))
     yield "[bold]What the webhook changes[/]"
     for line in list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]:
         yield Text(f"  {line}", style=_DIFF_COLOURS.get(line[:1], ""))
+
+
+def _without_record(pod: Pod) -> Pod:
+    """Our record repeats what the diff shows."""
+    if not get(pod, (*ANNOTATIONS, INJECTED)):
+        return pod
+    return put(pod, (*ANNOTATIONS, INJECTED), "(the record of these changes)")
 
 
 def _maps(explained: Explanation, snapshot: Snapshot, most: int) -> Iterator[RenderableType]:
