@@ -159,9 +159,7 @@ def hbm(config: JSON, gpu_node: int = 0) -> JSON:
 # --- pods ------------------------------------------------------------------------------------------------------------
 
 
-def container(
-    name: str, cpu: str | None = "2", memory: str | None = "1Gi", gpu: int | None = None, **more: Any
-) -> JSON:
+def container(name: str, cpu: str | None = "2", memory: str | None = "1Gi", gpu: int | None = None, **more: Any) -> JSON:
     """A container with requests = limits; `more` are further resources (`nic`, `pages`) or `sidecar=True`."""
     sidecar = more.pop("sidecar", False)
     names = {"nic": NIC, "pages": "hugepages-1Gi", "foreign": "example.com/unknown", "odd_pages": "hugepages-64Ki"}
@@ -275,7 +273,12 @@ _MATRIX: dict[str, tuple[JSON, JSON, JSON, str]] = {
         {},
         "R | A a{0} b{1} | R | A a{0} b{1} | A a{0,1} b{0,1} | A a{0} b{1}",
     ),
-    "E04 fraction of a CPU": (pod(container("a", "7.5", "64Gi", 4)), {}, {}, "A a{0} | A a{0} | A a{0} | A a{0} | A a{0} | A a{0}"),
+    "E04 fraction of a CPU": (
+        pod(container("a", "7.5", "64Gi", 4)),
+        {},
+        {},
+        "A a{0} | A a{0} | A a{0} | A a{0} | A a{0} | A a{0}",
+    ),
     "E05 burstable 4 GPU": (pod(burstable("a", "8", "16", 4)), {}, {}, "A a{0} | A a{0} | A a{0} | A a{0} | A a{0} | A a{0}"),
     "E06 burstable 5 GPU": (pod(burstable("a", "8", "16", 5)), {}, {}, "R | R | A a{0,1} | A a{0,1} | A a{0,1} | A a{0,1}"),
     "E07 best-effort class 5 GPU": (
@@ -315,7 +318,12 @@ _MATRIX: dict[str, tuple[JSON, JSON, JSON, str]] = {
         {},
         "A i{0} a{0} | A i{0} a{0} | A i{0} a{0} | A i{0} a{0} | A i{0} a{0} | A i{0} a{0}",
     ),
-    "E14 init 64 app 64, whole cores": (pod(container("a", "64"), init=(container("i", "64"),)), FULL, {}, "S | S | S | S | S | S"),
+    "E14 init 64 app 64, whole cores": (
+        pod(container("a", "64"), init=(container("i", "64"),)),
+        FULL,
+        {},
+        "S | S | S | S | S | S",
+    ),
     "E14b init 64 app 64": (
         pod(container("a", "64"), init=(container("i", "64"),)),
         {},
@@ -446,8 +454,7 @@ _MATRIX: dict[str, tuple[JSON, JSON, JSON, str]] = {
         pod(*(container(name, "30", "50Gi", 1) for name in "abcd")),
         {},
         {},
-        "R | A a{0} b{0} c{1} d{1} | R | A a{0} b{0} c{1} d{1}"
-        " | A a{0,1} b{0,1} c{0,1} d{0,1} | A a{0} b{0} c{1} d{1}",
+        "R | A a{0} b{0} c{1} d{1} | R | A a{0} b{0} c{1} d{1} | A a{0,1} b{0,1} c{0,1} d{0,1} | A a{0} b{0} c{1} d{1}",
     ),
 }
 
@@ -476,7 +483,9 @@ def configuration_cases() -> Iterator[Case]:
     yield from _other_cases()
 
 
-def _three(name: str, machine: Callable[[JSON], JSON], made: JSON, outcomes: str, scope: str = "pod", **config: Any) -> Iterator[Case]:
+def _three(
+    name: str, machine: Callable[[JSON], JSON], made: JSON, outcomes: str, scope: str = "pod", **config: Any
+) -> Iterator[Case]:
     """The outcomes under single-numa-node, restricted and best-effort, as far as given."""
     for policy, outcome in zip(POLICIES, outcomes.split("|"), strict=False):
         yield Case(f"{name} {policy} {scope}", machine(kubelet(policy, scope, **config)), made, *expectation(outcome.strip()))
@@ -493,7 +502,9 @@ def _reservation_cases() -> Iterator[Case]:
     yield from _three("F04 a core reserved on each", m112, pod(container("a", "56")), "R | R | A a{0,1}", **plain, **four)
     numeric = {"kubeReserved": {"cpu": "1500m"}, "systemReserved": {"cpu": "1"}}
     yield from _three("F05 2500m reserved, 53 CPU", m112, pod(container("a", "53")), "A a{0}", **plain, **numeric)
-    yield from _three("F36 distributed", m128, pod(container("a", "124")), "R | R | A a{0,1}", cpuManagerPolicyOptions=DISTRIBUTED)
+    yield from _three(
+        "F36 distributed", m128, pod(container("a", "124")), "R | R | A a{0,1}", cpuManagerPolicyOptions=DISTRIBUTED
+    )
     strict = {"cpuManagerPolicyOptions": {"full-pcpus-only": "true", "strict-cpu-reservation": "true"}}
     yield from _three("F37 strict reservation", m128, pod(container("a", "60", gpu=4)), "A a{0}", **strict)
 
@@ -512,11 +523,15 @@ def _small_node_cases() -> Iterator[Case]:
     yield from _three("F08 NPS4 2 GPU", nps4, pod(container("a", "28", "150Gi", 2)), "R | A a{0,1} | A a{0,1}", **reserved)
     wide = pod(container("a", "64", "360Gi", 4))
     yield from _three("F09 NPS4 4 GPU 64 CPU", nps4, wide, "R | A a{1,2,3,4} | A a{1,2,3,4}", **reserved)
-    yield from _three("F10 NPS4 4 GPU 60 CPU", nps4, pod(container("a", "60", "300Gi", 4)), "R | A a{0,1,2,3} | A a{0,1,2,3}", **reserved)
+    yield from _three(
+        "F10 NPS4 4 GPU 60 CPU", nps4, pod(container("a", "60", "300Gi", 4)), "R | A a{0,1,2,3} | A a{0,1,2,3}", **reserved
+    )
     socket = {"featureGates": {"CPUManagerPolicyAlphaOptions": True}, "cpuManagerPolicyOptions": {"align-by-socket": "true"}}
     yield Case("F11 align-by-socket, single", nps4(kubelet(SINGLE, memory=False, **socket)), pod(container("a")), "start")
     narrow = pod(container("a", "8", "32Gi", 2))
-    yield Case("F12 align-by-socket, restricted", nps4(kubelet(RESTRICTED, memory=False, **socket)), narrow, *expectation("A a{0,1}"))
+    yield Case(
+        "F12 align-by-socket, restricted", nps4(kubelet(RESTRICTED, memory=False, **socket)), narrow, *expectation("A a{0,1}")
+    )
 
 
 def _many_node_cases() -> Iterator[Case]:
@@ -593,9 +608,7 @@ def _start_cases() -> Iterator[Case]:
 
 
 def _page_cases() -> Iterator[Case]:
-    yield Case(
-        "F32 unknown page size", m128(kubelet()), pod(container("a", odd_pages="64Ki")), "panic"
-    )
+    yield Case("F32 unknown page size", m128(kubelet()), pod(container("a", odd_pages="64Ki")), "panic")
     big = {"1Gi": "64Gi"}
     yield Case("F33 190Gi beside 64Gi of pages", m128(kubelet(), hugepages=big), pod(container("a", "8", "190Gi")), "R")
     fits = pod(container("a", "8", "185Gi"))

@@ -41,7 +41,6 @@ type verdict struct {
 	CPUs      map[string]string                    `json:"cpus,omitempty"`
 	Memory    map[string]map[string][]memoryBlock  `json:"memory,omitempty"`
 	Devices   map[string]map[string]map[string]int `json:"devices,omitempty"`
-	Reserved  string                               `json:"reserved,omitempty"`
 	Error     string                               `json:"error,omitempty"`
 	TimedOut  bool                                 `json:"timedOut,omitempty"`
 }
@@ -58,6 +57,7 @@ type managers struct {
 	devices  *devicemanager.ManagerImpl
 	cpu      cpumanager.Manager
 	memory   memorymanager.Manager
+	known    map[string][]device
 }
 
 // patience is how long a case may take before it is no longer repeated.
@@ -170,7 +170,8 @@ func boot(r request, m *machine, info *machineInfo, pod *v1.Pod, dir string) (n 
 	if err = startManagers(k, func() []*v1.Pod { return []*v1.Pod{pod} }); err != nil {
 		return nil, nil, err
 	}
-	for name, devices := range m.devices(r.NodeClass.Spec.Sharing) {
+	k.known = m.devices(r.NodeClass.Spec.Sharing)
+	for name, devices := range k.known {
 		if err = connectPlugin(k.devices, name, fakePlugin{name}, reported(devices)); err != nil {
 			return nil, nil, err
 		}
@@ -215,7 +216,7 @@ func (k *managers) admission(n *node, m *machine, info *machineInfo, pod *v1.Pod
 	}
 	v = verdict{Admitted: true}
 	k.report(&v, pod)
-	v.Aligned = k.aligned(m, n, pod, v)
+	v.Aligned = k.aligned(m, pod, &v)
 	return v
 }
 

@@ -9,7 +9,7 @@ source=$(cd / && go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cp "$here"/*.go "$copy"
-find "$copy" -name 'minor*.go' ! -name "minor$minor*.go" -delete
+grep -L "go:build .*minor$minor" "$copy"/minor*.go | xargs rm -f
 {
 	printf 'module numalign/oracle\n\n'
 	grep '^go ' "$source/go.mod"
