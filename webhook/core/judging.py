@@ -9,7 +9,9 @@ from webhook.core.accelerators import Asks, asks, extended_resources
 from webhook.core.containers import Pod, visit
 from webhook.core.edit import put
 from webhook.core.kubelet import admit
+from webhook.core.kubelet.contract import PodView, Refusal
 from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.kubelet.view import view
 from webhook.core.policy import Policy
 from webhook.core.shape.candidate import Candidate
 from webhook.core.shape.hami import seen_by_hami
@@ -42,7 +44,14 @@ def judge(node: NodeKubelet, pod: Pod, wanted: Asks) -> Verdict:
 def judge_all(pod: Pod, wanted: Asks, classes: Iterable[Candidate]) -> Verdicts:
     """Return the verdict of each class, on the pod as HAMi will have completed it."""
     completed = completed_by_hami(pod, wanted)
-    return {each.name: judge(each.node, completed, wanted) for each in classes}
+    views: dict[int, PodView | Refusal] = {}
+    verdicts = {}
+    for each in classes:
+        minor = each.node.minor
+        if minor not in views:
+            views[minor] = view(completed, minor)
+        verdicts[each.name] = seen_by_hami(admit.judge_view(each.node, views[minor]), each.node, wanted)
+    return verdicts
 
 
 def completed_by_hami(pod: Pod, wanted: Asks) -> Pod:

@@ -10,7 +10,7 @@ from webhook.core.containers import Container, Path, Pod, visit
 from webhook.core.decision import Decision
 from webhook.core.edit import get, put
 from webhook.core.kubelet.totals import pod_total
-from webhook.core.patch import ANNOTATIONS, INJECTED, MISSING, VERDICT, changes, operations
+from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT, INJECTED, NODE_AFFINITY, VERDICT, changes, operations
 from webhook.core.plan import Plan, plan
 from webhook.core.policy import Mode
 from webhook.core.quantities import NANO, parse, value
@@ -89,31 +89,32 @@ def reason_unchanged(made: Plan) -> str:
 
 
 def described(before: Pod, after: Pod) -> Iterator[str]:
-    """Yield a line for each container that changes, with the values before and after, and one for steering."""
-    names = {container.path: container for container in visit(after)}
-    changed: dict[Path, list[str]] = {}
-    for path, old, new in changes(before, after):
-        if path[0] == "spec" and "resources" in path:
-            changed.setdefault(path[:3] if path[:3] in names else ("spec",), []).append(_one(path, old, new))
-        elif path[0] == "spec":
-            changed.setdefault(path, [])
-        elif path[-1] not in {INJECTED, VERDICT}:
-            changed.setdefault(path, []).append(f"{path[-1]}: {new}")
-    for path, lines in changed.items():
-        yield _line(path, names.get(path), lines)
+    """Yield a line for each container that changes, with the values before and after, and one for each annotation and affinity."""
+    for container in visit(after):
+        line = _amounts(before, after, container.path)
+        if line:
+            yield f"container {container.name}: {line}"
+    pod_level = _amounts(before, after, ("spec",))
+    if pod_level:
+        yield f"pod: {pod_level}"
+    for path, _, new in changes(before, after):
+        if path[:3] == NODE_AFFINITY:
+            yield "node affinity added, to keep the pod on the node classes that can align it"
+        elif path[-1] == HAMI_ALIGNMENT:
+            yield f"annotation {HAMI_ALIGNMENT}: {new}"
 
 
-def _line(path: Path, container: Container | None, lines: list[str]) -> str:
-    if container is not None:
-        return f"container {container.name}: " + ", ".join(dict.fromkeys(lines))
-    if "affinity" in path:
-        return "node affinity added, to keep the pod on the node classes that can align it"
-    return ("pod: " if path == ("spec",) else "annotation ") + ", ".join(dict.fromkeys(lines))
-
-
-def _one(path: Path, old: object, new: object) -> str:
-    side = "limit" if path[-2] == "limits" else "request"
-    return f"{path[-1]} {side} {'unset' if old is MISSING else old} -> {'unset' if new is MISSING else new}"
+def _amounts(before: Pod, after: Pod, path: Path) -> str:
+    """Return `cpu 3500m -> 4, memory unset -> 64Gi (requests = limits)`: an injection always makes both equal."""
+    old, new = (get(pod, (*path, "resources")) or {} for pod in (before, after))
+    parts = []
+    for name, amount in sorted((new.get("limits") or {}).items()):
+        had = {side: (old.get(side) or {}).get(name) for side in ("requests", "limits")}
+        if any(value != (new.get(side) or {}).get(name) for side, value in had.items()):
+            request, limit = had["requests"], had["limits"]
+            was = request if request == limit or limit is None else f"{request or 'unset'} to {limit}"
+            parts.append(f"{name} {was or 'unset'} -> {amount}")
+    return f"{', '.join(parts)} (requests = limits)" if parts else ""
 
 
 def shortened(warnings: Iterable[str]) -> tuple[str, ...]:

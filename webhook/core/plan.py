@@ -15,16 +15,16 @@ from webhook.core.accelerators import Asks, asks
 from webhook.core.containers import Pod
 from webhook.core.edit import put
 from webhook.core.judging import Verdicts, is_met, judge_all
+from webhook.core.model import NodeClass
 from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT
 from webhook.core.placement import PREFERRED, REQUIRED
 from webhook.core.policy import Mode
-from webhook.core.shape import hami
+from webhook.core.shape import hami, steering
 from webhook.core.shape.candidate import Candidate
 from webhook.core.shape.hugepages import with_hugepages
 from webhook.core.shape.podlevel import applied_to_pod, pod_level_shapes
 from webhook.core.shape.scene import Scene, is_pod_level, scene, shares_silently
 from webhook.core.shape.shapes import applied, shapes, unfixed_memory
-from webhook.core.shape.steering import Steering, steered, steering
 from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Outcome, Verdict
 
@@ -93,11 +93,26 @@ class _Planner:
     def plan(self) -> Plan:
         reason = _why_not(self._scene, self._wanted)
         notes = tuple(note for note in (reason, hami.warning(self._scene.pod)) if note)
-        for shaped in self._attempts(shape=reason is None):
-            chosen = self._eligible(shaped)
-            if chosen is not None:
-                return replace(self._injected(chosen), notes=notes)
+        chosen = self._chosen(shape=reason is None)
+        if chosen is not None:
+            return replace(self._injected(chosen), notes=notes)
         return replace(self._unshaped(), notes=(*notes, *_hints(self._scene)))
+
+    def _chosen(self, *, shape: bool) -> Plan | None:
+        """Return the first shape that harms nobody; failing that, of those that do only where we can keep the pod off, the one
+        that serves the most classes.
+        """
+        second_best: Plan | None = None
+        for shaped in self._attempts(shape=shape):
+            found = self._helpful(shaped)
+            harmed = {name for name, verdict in found.verdicts.items() if self._is_worse(name, verdict)} if found else set()
+            if found is None or (harmed and not self._can_keep_off(found, harmed)):
+                continue
+            if not harmed:
+                return found
+            if second_best is None or _served(found) > _served(second_best):
+                second_best = found
+        return second_best
 
     def _unshaped(self) -> Plan:
         """Return the author's pod; the pod as received where undoing our record would lose a class that admits it."""
@@ -116,16 +131,13 @@ class _Planner:
         else:
             yield from (applied(author, each) for each in shapes(self._scene))
 
-    def _eligible(self, shaped: Pod) -> Plan | None:
-        """Return the plan with this shape, None where it helps nobody or harms somebody."""
+    def _helpful(self, shaped: Pod) -> Plan | None:
+        """Return the plan with this shape, None where it helps nobody."""
         verdicts = self._verdicts(shaped)
-        if verdicts is None:
-            return None
-        way = self._steering(verdicts)
-        kept_off = self._avoided(verdicts) if way and self._mode is not Mode.BEST_EFFORT else frozenset[str]()
-        if any(name not in kept_off and self._is_worse(name, verdict) for name, verdict in verdicts.items()):
-            return None
-        return replace(self._start, pod=shaped, verdicts=verdicts)
+        return None if verdicts is None else replace(self._start, pod=shaped, verdicts=verdicts)
+
+    def _can_keep_off(self, found: Plan, harmed: set[str]) -> bool:
+        return harmed <= self._avoided(found.verdicts) and self._way(found.verdicts) is not None
 
     def _verdicts(self, shaped: Pod) -> Verdicts | None:
         """Return all verdicts on a shape; None, soon, where it is aligned on no class that counts."""
@@ -163,25 +175,32 @@ class _Planner:
         return replace(chosen, pod=put(chosen.pod, (*ANNOTATIONS, HAMI_ALIGNMENT), alignment)) if alignment else chosen
 
     def _steered(self, chosen: Plan) -> Plan:
-        way = self._steering(chosen.verdicts)
-        if way is None:
-            return chosen
-        kind = PREFERRED if self._mode is Mode.BEST_EFFORT else REQUIRED
-        return replace(chosen, pod=steered(chosen.pod, way, kind), steering={kind: way.added(kind)})
+        if self._mode is Mode.BEST_EFFORT:
+            liked = steering.preference(self._scene.pod, *self._sides(chosen.verdicts)) if self._scene.policy.steer else None
+            return replace(chosen, pod=steering.preferred(chosen.pod, liked), steering={PREFERRED: liked}) if liked else chosen
+        way = self._way(chosen.verdicts)
+        return replace(chosen, pod=steering.required(chosen.pod, way), steering={REQUIRED: way}) if way else chosen
 
-    def _steering(self, verdicts: Verdicts) -> Steering | None:
-        if not self._scene.policy.steer or not is_met(verdicts, self._scene.candidates):
+    def _way(self, verdicts: Verdicts) -> steering.Alternatives | None:
+        """Return the required affinity that keeps the pod off the classes that certainly do not serve it."""
+        if not self._scene.policy.steer or self._mode is Mode.BEST_EFFORT or not is_met(verdicts, self._scene.candidates):
             return None
-        avoided = self._avoided(verdicts)
-        # A class that may serve the pod after all must not be steered clear of, but is nothing to steer for.
+        return steering.keep_off(self._scene.pod, *self._sides(verdicts), complete=self._scene.policy.complete)
+
+    def _sides(self, verdicts: Verdicts) -> tuple[list[NodeClass], list[NodeClass]]:
+        """Return the classes to keep and to avoid. What may serve the pod after all is kept, if nothing to wish for."""
         kept = {Outcome.ALIGNED} if self._mode is Mode.BEST_EFFORT else {Outcome.ALIGNED, Outcome.UNKNOWN}
-        keep = [each.node.node_class for each in self._scene.candidates if verdicts[each.name].outcome in kept]
-        avoid = [each.node.node_class for each in self._scene.candidates if each.name in avoided]
-        return steering(self._scene.pod, keep, avoid, complete=self._scene.policy.complete)
+        avoided = self._avoided(verdicts)
+        classes = [each.node.node_class for each in self._scene.candidates]
+        return [e for e in classes if verdicts[e.name].outcome in kept], [e for e in classes if e.name in avoided]
 
     def _avoided(self, verdicts: Verdicts) -> frozenset[str]:
         wrong = {Outcome.ADMITTED, Outcome.REFUSED}
         return frozenset(name for name, verdict in verdicts.items() if verdict.outcome in wrong)
+
+
+def _served(found: Plan) -> int:
+    return sum(verdict.outcome is Outcome.ALIGNED for verdict in found.verdicts.values())
 
 
 def _keeps(before: Verdict, after: Verdict) -> bool:
@@ -198,7 +217,7 @@ def _why_not(scene: Scene, wanted: Asks) -> str | None:
             return (
                 f"not shaped: on {each.name} the device plugin passes no device specs, and CPUs of its own would cost it its GPUs"
             )
-    if not scene.policy.shape_shared and shares_silently(scene, wanted):
+    if shares_silently(scene, wanted):
         return "not shaped: it asks for a part of a GPU and declares no CPU or memory; declare them, or set shapeShared"
     return None
 

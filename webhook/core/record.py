@@ -22,6 +22,7 @@ from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT, INJECTED, MISSING, N
 from webhook.core.placement import PREFERRED, REQUIRED
 from webhook.core.quantities import InvalidQuantityError, parse
 from webhook.core.resource_names import CPU, MEMORY, is_hugepages
+from webhook.core.shape.steering import without_required
 from webhook.core.wellformed import problems
 
 _AFFINITY: Mapping[str, Path] = {pointer((*NODE_AFFINITY, kind)): (*NODE_AFFINITY, kind) for kind in (REQUIRED, PREFERRED)}
@@ -91,7 +92,7 @@ def _entries(text: Any) -> Mapping[str, tuple[Any, Any]] | None:
 def _restore(pod: Pod, key: str, paths: Mapping[str, Path], theirs: Any, ours: Any) -> Pod | None:
     """Return the pod without one injection, the same pod where it no longer has it; None: we would never have written this."""
     if key in _AFFINITY:
-        return _unsteer(pod, _AFFINITY[key], ours) if theirs is None and isinstance(ours, dict) else None
+        return _unsteer(pod, _AFFINITY[key], ours) if theirs is None and _is_affinity(key, ours) else None
     if key == _HAMI:
         path: Path | None = (*ANNOTATIONS, HAMI_ALIGNMENT)
         credible = theirs is None and isinstance(ours, str)
@@ -136,24 +137,30 @@ def _is_credible(path: Path, theirs: Any, ours: Any) -> bool:
         return False
 
 
-def _unsteer(pod: Pod, path: Path, ours: Mapping[str, Any]) -> Pod:
+def _is_affinity(key: str, ours: Any) -> bool:
+    """Tell whether this is what `shape.steering` adds: a preferred term, or alternatives of one or more NotIn expressions."""
+    if key.endswith(PREFERRED):
+        return isinstance(ours, dict)
+    return (
+        isinstance(ours, list)
+        and bool(ours)
+        and all(isinstance(each, list) and each and all(map(_is_not_in, each)) for each in ours)
+    )
+
+
+def _is_not_in(expression: Any) -> bool:
+    return isinstance(expression, dict) and expression.get("operator") == "NotIn"
+
+
+def _unsteer(pod: Pod, path: Path, ours: Any) -> Pod:
     if path[-1] == PREFERRED:
         kept = [each for each in get(pod, path) or () if each != ours]
         return _tidied(put(pod, path, kept) if kept else drop(pod, path))
     terms = get(pod, (*path, "nodeSelectorTerms"))
-    if not terms:
+    before = without_required(terms, ours) if terms else None
+    if before is None:
         return pod
-    kept = [without for without in (_without(term, ours) for term in terms) if without is not None]
-    return _tidied(put(pod, (*path, "nodeSelectorTerms"), kept) if kept else drop(pod, path))
-
-
-def _without(term: Mapping[str, Any], ours: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the term without our expression; None where nothing else was in it, for we never add to an empty term."""
-    expressions = term.get("matchExpressions") or ()
-    kept = [each for each in expressions if each != ours]
-    if len(kept) == len(expressions):
-        return term
-    return {**term, "matchExpressions": kept} if kept or term.get("matchFields") else None
+    return _tidied(put(pod, (*path, "nodeSelectorTerms"), before) if before else drop(pod, path))
 
 
 def _tidied(pod: Pod) -> Pod:

@@ -11,7 +11,7 @@ from webhook.core.containers import Container, Path, Pod, visit
 from webhook.core.containers import Kind as ContainerKind
 from webhook.core.policy import Policy
 from webhook.core.quantities import MI, milli, parse, value
-from webhook.core.resource_names import CPU, is_memory
+from webhook.core.resource_names import CPU, MEMORY, is_memory
 from webhook.core.shape.candidate import Candidate
 
 
@@ -95,15 +95,33 @@ def is_pod_level(pod: Pod) -> bool:
     return any(name == CPU or is_memory(name) for side in ("requests", "limits") for name in resources.get(side) or ())
 
 
+def sized_by(scene: Scene, container: Container) -> tuple[Candidate, ...]:
+    """Return the candidates whose share a device container gets: all of them, but for a silent one those where it shares no GPU.
+
+    How much a part of a GPU should get nobody knows, unless its author says so or the policy has it shaped all the same.
+    """
+    if scene.policy.shape_shared or not _is_silent(container):
+        return scene.candidates
+    resources = scene.units.get(container.path, {})
+    return tuple(each for each in scene.candidates if not any(_is_shared(each, resource) for resource in resources))
+
+
 def shares_silently(scene: Scene, asks: Asks) -> bool:
-    """Tell whether a container asks for shared tokens and declares neither CPU nor memory: nobody knows what it should get."""
-    shared = {name for each in scene.candidates for name, replicas in each.node.node_class.sharing.items() if replicas > 1}
+    """Tell whether a container asks for parts of devices, wherever it may land, and declares neither CPU nor memory."""
+    if scene.policy.shape_shared:
+        return False
     return any(
-        (ask.entry.kind is Kind.SHARED or ask.resource in shared)
-        and declared(ask.container, CPU).is_silent
-        and declared(ask.container, "memory").is_silent
+        _is_silent(ask.container) and (ask.entry.kind is Kind.SHARED or not sized_by(scene, ask.container))
         for ask in asks.accelerators
     )
+
+
+def _is_silent(container: Container) -> bool:
+    return declared(container, CPU).is_silent and declared(container, MEMORY).is_silent
+
+
+def _is_shared(candidate: Candidate, resource: str) -> bool:
+    return candidate.node.node_class.sharing.get(resource, 1) > 1
 
 
 def whole_mi(size: int) -> int:

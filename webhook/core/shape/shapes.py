@@ -17,7 +17,7 @@ from webhook.core.quantities import MILLI_IN_NANO, NANO, format_bytes, format_cp
 from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.shape import cpu, memory, share, width
 from webhook.core.shape.initcontainers import InitMemory, memory_floor
-from webhook.core.shape.scene import Scene, declared
+from webhook.core.shape.scene import Scene, declared, sized_by
 
 
 class Amounts(NamedTuple):
@@ -116,8 +116,9 @@ def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) 
     units = scene.units.get(container.path, {})
     fixed = declared_cpu.is_fixed and (declared_cpu.request or 0) % 1000 == 0
     step = 1 if fixed and not choice.round_up else scene.smt_width
-    cpus = share.cpu(units, scene.candidates, scene.policy.cpu.per_accelerator)
-    size = share.memory(units, scene.candidates)
+    sizing = sized_by(scene, container)
+    cpus = share.cpu(units, sizing, scene.policy.cpu.per_accelerator)
+    size = share.memory(units, sizing)
     part = sum(units.values()), sum(sum(each.values()) for path, each in scene.units.items() if path in scene.bearers)
     if cpus is not None:
         cpus = max(cpus - _part(room.cpu, *part), 0)

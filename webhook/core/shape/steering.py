@@ -1,13 +1,14 @@
-"""Node affinity that keeps a pod on the classes that serve it, where one label key tells them from the others.
+"""Node affinity that keeps a pod off the classes that do not serve it, and on those that do.
 
-Required `NotIn` in strict mode: nodes without the key pass, so autoscaled and undescribed nodes stay possible. Preferred `In`
-in best-effort mode.
+Strict mode requires it: `NotIn` the label values of the classes to avoid, so that nodes without the key pass, and autoscaled and
+undescribed nodes stay possible. Where the selector of such a class has several keys and none of them alone tells it from the
+classes that serve the pod, a node need only differ in one of them, which takes alternative terms. Best-effort mode prefers `In`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from webhook.core.containers import Pod
@@ -16,62 +17,105 @@ from webhook.core.model import NodeClass
 from webhook.core.patch import NODE_AFFINITY
 from webhook.core.placement import PREFERRED, REQUIRED, names_nodes, required_terms
 
+Expression = Mapping[str, Any]
+Alternatives = Sequence[Sequence[Expression]]
+"""What a node must satisfy: all expressions of at least one element."""
+
 _WEIGHT = 100
+_MOST_ALTERNATIVES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Steering:
-    """Where to: a label key, the values of the classes to keep, and of those to avoid."""
+def keep_off(pod: Pod, keep: Sequence[NodeClass], avoid: Sequence[NodeClass], *, complete: bool) -> Alternatives | None:
+    """Return what keeps a pod off the classes to avoid and off no other node; None where nothing does, or need be done.
 
-    key: str
-    keep: tuple[str, ...]
-    avoid: tuple[str, ...]
-
-    def added(self, kind: str) -> Mapping[str, Any]:
-        """Return what stands in the pod: an expression in each required term, or a preferred term."""
-        if kind == REQUIRED:
-            return {"key": self.key, "operator": "NotIn", "values": list(self.avoid)}
-        expression = {"key": self.key, "operator": "In", "values": list(self.keep)}
-        return {"weight": _WEIGHT, "preference": {"matchExpressions": [expression]}}
-
-
-def steering(pod: Pod, keep: Sequence[NodeClass], avoid: Sequence[NodeClass], *, complete: bool) -> Steering | None:
-    """Return how to tell the classes apart, None where nothing can or need be done.
-
-    The key must be stated by all of them with values that only one side has, and be a selector's key of all those to avoid.
-    Without `complete` other nodes may exist that share a label with a described class; then nothing but the key may be in the
-    selectors of the classes to avoid.
+    Without `complete` other nodes may share a label with a described class, so only its whole selector tells its nodes.
     """
-    if not keep or not avoid or names_nodes(pod) or required_terms(pod) == ():
+    if not keep or not avoid or names_nodes(pod) or required_terms(pod) == () or not all(each.selector for each in avoid):
         return None
-    for key in sorted(set[str]().union(*(each.selector for each in avoid))):
-        good, bad = _values(keep, key), _values(avoid, key)
-        if good is None or bad is None or good & bad or not all(key in each.selector for each in avoid):
-            continue
-        if complete or all(set(each.selector) == {key} for each in avoid):
-            return Steering(key, tuple(sorted(good)), tuple(sorted(bad)))
+    single: dict[str, set[str]] = {}
+    several = []
+    for each in avoid:
+        key = next(iter(each.selector)) if len(each.selector) == 1 else _telling_key(each, keep) if complete else None
+        if key is None:
+            several.append([_not_in(name, [value]) for name, value in sorted(each.selector.items())])
+        else:
+            single.setdefault(key, set()).add(each.selector[key])
+    common = [_not_in(key, values) for key, values in sorted(single.items())]
+    alternatives = [[*common, *choice] for choice in product(*several)]
+    return alternatives if len(alternatives) <= _MOST_ALTERNATIVES else None
+
+
+def preference(pod: Pod, keep: Sequence[NodeClass], avoid: Sequence[NodeClass]) -> Expression | None:
+    """Return the preferred term for the classes that serve a pod, where one label key tells them from the others."""
+    if not keep or not avoid or names_nodes(pod):
+        return None
+    for key in sorted(set[str]().union(*(_labels(each) for each in keep))):
+        good, bad = {_labels(each).get(key) for each in keep}, {_labels(each).get(key) for each in avoid}
+        if None not in good | bad and not good & bad:
+            expression = {"key": key, "operator": "In", "values": sorted(value for value in good if value)}
+            return {"weight": _WEIGHT, "preference": {"matchExpressions": [expression]}}
     return None
 
 
-def _values(classes: Iterable[NodeClass], key: str) -> set[str] | None:
-    values = [each.selector.get(key, each.labels.get(key)) for each in classes]
-    return None if None in values else {value for value in values if value is not None}
-
-
-def steered(pod: Pod, way: Steering, kind: str) -> Pod:
-    """Return the pod with the affinity: ANDed into every required term, or as one more preferred term.
-
-    An empty required term matches nothing, and stays so.
-    """
-    path = (*NODE_AFFINITY, kind)
-    if kind == PREFERRED:
-        return put(pod, path, [*(get(pod, path) or ()), way.added(kind)])
-    ours = way.added(REQUIRED)
+def required(pod: Pod, ours: Alternatives) -> Pod:
+    """Return the pod with the alternatives ANDed into every required term; an empty term matches nothing, and stays so."""
     terms = required_terms(pod)
-    added = [{"matchExpressions": [ours]}] if terms is None else [_anded(term, ours) for term in terms]
-    return put(pod, (*path, "nodeSelectorTerms"), added)
+    added = _anded({}, ours) if terms is None else [term for each in terms for term in _anded_unless_empty(each, ours)]
+    return put(pod, (*NODE_AFFINITY, REQUIRED, "nodeSelectorTerms"), added)
 
 
-def _anded(term: Mapping[str, Any], ours: Mapping[str, Any]) -> Mapping[str, Any]:
-    expressions = term.get("matchExpressions")
-    return {**term, "matchExpressions": [*expressions, ours]} if expressions else term
+def preferred(pod: Pod, ours: Expression) -> Pod:
+    """Return the pod with one more preferred term."""
+    path = (*NODE_AFFINITY, PREFERRED)
+    return put(pod, path, [*(get(pod, path) or ()), ours])
+
+
+def without_required(terms: Sequence[Mapping[str, Any]], ours: Alternatives) -> list[Mapping[str, Any]] | None:
+    """Return the terms as they were before `required`; None where they are not as it left them."""
+    restored: list[Mapping[str, Any]] = []
+    rest = list(terms)
+    while rest:
+        if not rest[0].get("matchExpressions"):
+            restored.append(rest.pop(0))
+            continue
+        group, rest = rest[: len(ours)], rest[len(ours) :]
+        origin = _stripped(group[0], ours[0])
+        if origin is None or group != _anded(origin, ours):
+            return None
+        if origin:
+            restored.append(origin)
+    return restored
+
+
+def _stripped(term: Mapping[str, Any], expressions: Sequence[Expression]) -> Mapping[str, Any] | None:
+    """Return a term without the expressions at its end, empty where there was nothing else."""
+    found = term["matchExpressions"]
+    if list(found[-len(expressions) :]) != list(expressions):
+        return None
+    others = {key: value for key, value in term.items() if key != "matchExpressions"}
+    kept = found[: -len(expressions)]
+    return {**others, "matchExpressions": kept} if kept else others
+
+
+def _anded_unless_empty(term: Mapping[str, Any], ours: Alternatives) -> list[Mapping[str, Any]]:
+    return _anded(term, ours) if term.get("matchExpressions") else [term]
+
+
+def _anded(term: Mapping[str, Any], ours: Alternatives) -> list[Mapping[str, Any]]:
+    return [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *each]} for each in ours]
+
+
+def _telling_key(avoid: NodeClass, keep: Sequence[NodeClass]) -> str | None:
+    """Return a key of the selector for which all classes to keep state another value."""
+    for key, value in sorted(avoid.selector.items()):
+        if all(_labels(each).get(key, value) != value for each in keep):
+            return key
+    return None
+
+
+def _labels(node_class: NodeClass) -> Mapping[str, str]:
+    return {**node_class.labels, **node_class.selector}
+
+
+def _not_in(key: str, values: Sequence[str] | set[str]) -> Expression:
+    return {"key": key, "operator": "NotIn", "values": sorted(values)}
