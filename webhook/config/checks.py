@@ -10,11 +10,15 @@ from typing import Final
 from webhook.config.catalogue import catalog_directory
 from webhook.config.documents import ConfigError, ConfigWarning, Document
 from webhook.config.fields import suggestion
+from webhook.config.merge_cost import merge_cost
 from webhook.config.nodeclass_schema import HAMI_RESOURCE
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.model import MINORS, NodeClass, Topology
 
 _STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[\]]+)")
+
+_SLOW_SECONDS: Final = 1.0
+"""A kubelet that takes longer to merge hints deserves a warning."""
 
 Found = Sequence[tuple[NodeKubelet, Document]]
 
@@ -36,7 +40,12 @@ def _steps(path: str) -> Iterator[str | int]:
 def class_warnings(kubelet: NodeKubelet, document: Document) -> list[ConfigWarning]:
     """Return what deserves a look in a class that can be used."""
     node_class = kubelet.node_class
-    return [*_version_warnings(document), *_ignored_fields(node_class, document), *_hami_warnings(node_class, document)]
+    return [
+        *_version_warnings(document),
+        *_ignored_fields(node_class, document),
+        *_hami_warnings(node_class, document),
+        *_slow_merge(kubelet, document),
+    ]
 
 
 def _version_warnings(document: Document) -> Iterator[ConfigWarning]:
@@ -74,6 +83,24 @@ def _hami_warnings(node_class: NodeClass, document: Document) -> Iterator[Config
         ("spec", "hami", "numaTopology"),
         f"is off, so HAMi's plugin reports no NUMA node: move {HAMI_RESOURCE} to devicesWithoutTopology, or turn it on",
     )
+
+
+def _slow_merge(kubelet: NodeKubelet, document: Document) -> Iterator[ConfigWarning]:
+    cost = merge_cost(kubelet)
+    if cost.seconds <= _SLOW_SECONDS:
+        return
+    yield document.warning(
+        ("spec", "kubelet", "topologyManagerPolicy"),
+        f"the kubelet may try {cost.steps:.0e} combinations of NUMA nodes for one pod, {_duration(cost.seconds)}; "
+        f"single-numa-node tries few, and fewer of {', '.join(cost.resources)} in one pod help too",
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {seconds:.0f} seconds"
 
 
 def conflicts(found: Found) -> list[ConfigError]:

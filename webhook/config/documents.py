@@ -118,7 +118,7 @@ def read_text(text: str, file: str) -> tuple[tuple[Document, ...], tuple[ConfigE
     except yaml.YAMLError as error:
         errors.append(_syntax_error(error, file))
     except RecursionError:
-        errors.append(ConfigError(file, 0, "", "is nested too deeply"))
+        errors.append(ConfigError(file, 0, "", "refers to itself, or is nested too deeply"))
     finally:
         loader.dispose()
     return tuple(documents), tuple(errors)

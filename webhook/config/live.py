@@ -125,6 +125,13 @@ class Live:
         return (*([self._policy_file] if self._policy_file else ()), *self._class_paths)
 
     def _load(self) -> None:
+        try:
+            self._replace()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the set in force must stay and someone must hear of it
+            broken = ConfigError(", ".join(map(str, self._paths())), 0, "", f"cannot be loaded: {error!r}")
+            self.status = Status(self._snapshot.generation, (broken,))
+
+    def _replace(self) -> None:
         policy, errors = load_policy(self._policy_file)
         loaded = load_classes(self._class_paths, builtin_names() if self._all_builtin else policy.builtin_classes)
         errors += loaded.errors

@@ -156,7 +156,7 @@ class TopologySchema(Strict):
         fields.Nested(SpreadSchema),
         load_default=list,
         data_key="devicesOnSeveralNodes",
-        error_messages={"invalid": "expected a list of {resource, count, numaNodes}"},
+        error_messages={"invalid": "expected a list of resource, count and numaNodes"},
     )
     cpu_numbering = Choice(("split", "adjacent"), load_default="split", data_key="cpuNumbering")
     cores_per_uncore_cache = Count(1, MAX_CPUS, load_default=None, data_key="coresPerUncoreCache")
@@ -164,19 +164,13 @@ class TopologySchema(Strict):
     @validates_schema(skip_on_field_errors=True)
     def check(self, data: Mapping[str, Any], **_: Any) -> None:
         """Check what concerns several NUMA nodes."""
-        errors: dict[str, Any] = {}
-        if nodes := _node_errors(data):
-            errors["numaNodes"] = nodes
-        known = {node["id"] for node in data["numa_nodes"]}
-        for index, spread in enumerate(data["devices_on_several_nodes"]):
-            if missing := sorted(set(spread.numa_nodes) - known):
-                errors.setdefault("devicesOnSeveralNodes", {})[index] = {"numaNodes": [f"NUMA node {missing[0]} does not exist"]}
+        errors: dict[str, Any] = {"numaNodes": _node_errors(data), "devicesOnSeveralNodes": _spread_errors(data)}
         cores = sum(_size(node["cpus"]) for node in data["numa_nodes"]) // data["threads_per_core"]
-        if data["numa_nodes"] and not cores:
-            errors["numaNodes"] = [*([nodes] if nodes else []), "expected at least one NUMA node with CPUs"]
-        elif data["sockets"] > max(cores, 1):
+        if not cores:
+            errors["numaNodes"]["_schema"] = ["expected at least one NUMA node with CPUs"]
+        elif data["sockets"] > cores:
             errors["sockets"] = [f"{data['sockets']} sockets, but only {cores} cores to spread over them"]
-        if errors:
+        if errors := {field: found for field, found in errors.items() if found}:
             raise ValidationError(errors)
 
     @post_load
@@ -211,10 +205,16 @@ def _node(data: Mapping[str, Any], cpus: tuple[int, ...]) -> NumaNode:
     return NumaNode(data["id"], cpus, data["memory"], data["hugepages"], data["distances"], data["devices"])
 
 
-def _node_errors(data: Mapping[str, Any]) -> dict[int, dict[str, list[str]]]:
+def _spread_errors(data: Mapping[str, Any]) -> dict[int, Any]:
+    known = {node["id"] for node in data["numa_nodes"]}
+    missing = {index: sorted(set(spread.numa_nodes) - known) for index, spread in enumerate(data["devices_on_several_nodes"])}
+    return {index: {"numaNodes": [f"NUMA node {nodes[0]} does not exist"]} for index, nodes in missing.items() if nodes}
+
+
+def _node_errors(data: Mapping[str, Any]) -> dict[Any, Any]:
     nodes, threads = data["numa_nodes"], data["threads_per_core"]
     listed = any(isinstance(node["cpus"], tuple) and node["cpus"] for node in nodes)
-    errors: dict[int, dict[str, list[str]]] = {}
+    errors: dict[Any, Any] = {}
     ids: dict[int, int] = {}
     owner: dict[int, int] = {}
     for index, node in enumerate(nodes):
@@ -295,7 +295,7 @@ class SpecSchema(Strict):
     selector = labels(required=True)
     labels = labels(load_default=dict)
     taints = fields.List(
-        fields.Nested(TaintSchema), load_default=list, error_messages={"invalid": "expected a list of {key, value, effect}"}
+        fields.Nested(TaintSchema), load_default=list, error_messages={"invalid": "expected a list of taints: key, value, effect"}
     )
     kubernetes = MinorField(load_default=MINORS[-1])
     topology = fields.Nested(TopologySchema, required=True, error_messages=REQUIRED)

@@ -26,6 +26,7 @@ from webhook.core.policy import CpuRules, HugepageRules, MemoryRules, Mode, Poli
 
 _CPU, _MEMORY, _HUGEPAGES = CpuRules(), MemoryRules(), HugepageRules()
 _COUNTS: Final[Mapping[str, int | None]] = {"each": 1, "one": 0, "none": None}
+_NOT_RE2: Final = re.compile(r"\(\?[=!<(P]|\\[1-9]")
 _ONE_DOMAIN: Final = re.compile(r"([a-z0-9-]|\\[.]|\[[.]\]|[(]([a-z0-9|-]|\\[.])+[)])+/.+")
 
 
@@ -57,6 +58,8 @@ class PatternField(Expect[str]):
             re.compile(raw)
         except re.error as error:
             raise ValidationError(f"is no regular expression: {error}") from None
+        if _NOT_RE2.search(raw):
+            raise ValidationError("has a look-around or back-reference, which the API server's expressions (RE2) do not have")
         return raw
 
 
@@ -87,7 +90,7 @@ class EntrySchema(Strict):
 
 
 def _entries() -> fields.List[Any]:
-    expected = "expected a list of {name or pattern, kind, vendor}"
+    expected = "expected a list of entries: name or pattern, kind, vendor"
     return fields.List(fields.Nested(EntrySchema), load_default=list, error_messages={"invalid": expected})
 
 

@@ -17,6 +17,8 @@ from webhook.core.containers import Container, Pod, visit
 from webhook.core.quantities import InvalidQuantityError, parse, value
 
 _MEMO_LIMIT = 4096
+_LONGEST_NAME = 317
+"""A domain of 253 characters, a slash and a name of 63: what the API server takes for a resource name."""
 
 
 class Kind(StrEnum):
@@ -131,7 +133,7 @@ class Catalogue:
 
     def find(self, name: str) -> Entry | None:
         """Return what is known of a resource name, else None."""
-        if "/" not in name:
+        if "/" not in name or len(name) > _LONGEST_NAME:
             return None
         try:
             return self._memo[name]
