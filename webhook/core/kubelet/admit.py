@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from webhook.core.containers import Pod
 from webhook.core.kubelet import aligned, fit, masks
-from webhook.core.kubelet.chance import Chooser, outcomes
+from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER, SHARED_CPUS
+from webhook.core.kubelet.chance import Chooser, Matters, outcomes
 from webhook.core.kubelet.contract import ContainerView, Hint, HintProvider, Hints, KubeletPanicError, PodView, Refusal
 from webhook.core.kubelet.cpu import KUBELET_PANIC, CpuManager
 from webhook.core.kubelet.devices import DeviceManager
@@ -24,6 +26,7 @@ from webhook.core.verdict import Verdict
 
 TOPOLOGY_AFFINITY_ERROR: Final = "TopologyAffinityError"
 
+_FIXED_GAPS: Final = (SHARED_CPUS, NO_DEVICE_CONTAINER)
 _NO_HINT: Final = Hint(None, False)  # noqa: FBT003
 
 
@@ -45,7 +48,7 @@ def judge_view(node: NodeKubelet, stored: PodView | Refusal) -> Verdict:
         return Verdict(reason=stored.reason, message=stored.message)
     pod = stored
     try:
-        first, certain = outcomes(lambda chooser: _Admission(node, pod, chooser).verdict(), _same)
+        first, certain = outcomes(lambda chooser: _Admission(node, pod, chooser).verdict(), partial(_matters, node), _same)
     except masks.TooManyMasksError as error:
         return Verdict(unknown=f"the kubelet goes through {error.args[0]}, which takes it for ever")
     return replace(first, certain=False) if first.certain and not certain else first
@@ -62,6 +65,17 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "aligned": verdict.aligned,
         "certain": verdict.certain,
     }
+
+
+def _matters(node: NodeKubelet, first: Verdict) -> Matters:
+    """Tell which choices of devices can change a verdict.
+
+    Hints of later containers depend on them under container scope only. Alignment does, unless some container has no CPUs of
+    its own whatever it gets.
+    """
+    by_hints = node.config.topology_policy != NONE and node.config.topology_scope == "container"
+    by_place = first.admitted and not any(gap.reason in _FIXED_GAPS for gap in first.gaps)
+    return Matters(later=by_hints or by_place, last=by_place)
 
 
 def _same(one: Verdict, other: Verdict) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from webhook.core.containers import Kind
 from webhook.core.kubelet import masks
@@ -14,7 +15,9 @@ from webhook.core.kubelet.machine import CpuTopology, DeviceGroup
 from webhook.core.kubelet.memory import StaticMemoryPolicy
 from webhook.core.verdict import Gap, Placement
 
-NO_TOPOLOGY = -1
+NO_TOPOLOGY: Final = -1
+SHARED_CPUS: Final = "SharedCPUs"
+NO_DEVICE_CONTAINER: Final = "NoDeviceContainer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def gaps(idle: Idle, pod: PodView, held: Mapping[str, Holding]) -> tuple[Gap, ..
     """
     concerned = [container for container in pod.containers if _uses_devices(idle.devices, container)]
     if not concerned:
-        return (Gap("", "NoDeviceContainer", "no container that keeps running requests devices with a NUMA node"),)
+        return (Gap("", NO_DEVICE_CONTAINER, "no container that keeps running requests devices with a NUMA node"),)
     if idle.numa_mask.bit_count() == 1:
         return ()
     return tuple(gap for container in concerned for gap in _container_gaps(idle, container.name, held[container.name]))
@@ -68,7 +71,7 @@ def _uses_devices(devices: DevicePolicy, container: ContainerView) -> bool:
 
 def _container_gaps(idle: Idle, name: str, held: Holding) -> Iterator[Gap]:
     if not held.cpus:
-        yield Gap(name, "SharedCPUs", "its CPUs are not its own: it runs in the node's shared pool")
+        yield Gap(name, SHARED_CPUS, "its CPUs are not its own: it runs in the node's shared pool")
     for resource, taken in held.devices.items():
         homeless = _homeless(idle.devices, resource, taken)
         if homeless:

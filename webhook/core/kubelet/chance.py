@@ -7,10 +7,12 @@ A judgement asks a `Chooser` at each such point; `outcomes` runs it again until 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeVar
 
-_MOST_OPTIONS: Final = 512
-_MOST_RUNS: Final = 512
+_MOST_RUNS: Final = 256
+"""Runs that `outcomes` tries before it gives up, and calls the outcome uncertain; some milliseconds."""
 
 Spread = tuple[int, ...]
 """How many devices are taken of each group."""
@@ -18,39 +20,50 @@ Spread = tuple[int, ...]
 _T = TypeVar("_T")
 
 
+@dataclass(frozen=True, slots=True)
+class Matters:
+    """Which choices can change the outcome.
+
+    Attributes:
+        later: those on resources that a later container names too.
+        last: those on resources that no later container names; only which groups are taken from matters then.
+    """
+
+    later: bool
+    last: bool
+
+
 class Chooser:
-    """Follows a script of choices, and takes the first option once the script ends.
+    """Follows a script of choices, and takes the first option once the script ends. Without a script it tries no others.
 
     Attributes:
         path: for each choice so far the index taken and the number of options.
+        chances: how often there was a choice, tried out or not.
         complete: False once there were too many options to list them all.
     """
 
-    def __init__(self, script: Sequence[int] = ()) -> None:
+    def __init__(self, script: Sequence[int] | None = None, matters: Matters | None = None) -> None:
         self.path: list[tuple[int, int]] = []
+        self.chances = 0
         self.complete = True
         self._script = script
+        self._matters = matters or Matters(later=True, last=True)
 
-    def pick(self, capacities: Spread, count: int, *, support_only: bool) -> Spread:
-        """Return one way to take `count` devices out of groups that have so many.
-
-        `support_only`: it only matters which groups are taken from, not how many of each.
-        """
-        options = self._options(capacities, count, support_only=support_only)
-        if len(options) == 1:
-            return options[0]
+    def pick(self, capacities: Spread, count: int, *, last: bool) -> Spread:
+        """Return one way to take `count` devices out of groups that have so many; `last`: no later container wants any."""
+        self.chances += 1
+        if self._script is None or not (self._matters.last if last else self._matters.later):
+            return next(spreads(capacities, count))
+        options = self._options(capacities, count, last=last)
         taken = self._script[len(self.path)] if len(self.path) < len(self._script) else 0
         self.path.append((taken, len(options)))
         return options[taken]
 
-    def _options(self, capacities: Spread, count: int, *, support_only: bool) -> list[Spread]:
+    def _options(self, capacities: Spread, count: int, *, last: bool) -> list[Spread]:
         options: dict[Spread, Spread] = {}
-        for seen, option in enumerate(spreads(capacities, count)):
-            if seen == _MOST_OPTIONS:
-                self.complete = False
-                break
-            key = tuple(map(bool, option)) if support_only else option
-            options.setdefault(key, option)
+        for option in islice(spreads(capacities, count), _MOST_RUNS):
+            options.setdefault(tuple(map(bool, option)) if last else option, option)
+        self.complete = self.complete and next(islice(spreads(capacities, count), _MOST_RUNS, None), None) is None
         return list(options.values())
 
 
@@ -65,17 +78,24 @@ def spreads(capacities: Spread, count: int) -> Iterator[Spread]:
             yield (taken, *others)
 
 
-def outcomes(run: Callable[[Chooser], _T], same: Callable[[_T, _T], bool]) -> tuple[_T, bool]:
-    """Return the first outcome of `run`, and whether it is certain: all sequences of choices were tried and agree with it."""
+def outcomes(run: Callable[[Chooser], _T], matters: Callable[[_T], Matters], same: Callable[[_T, _T], bool]) -> tuple[_T, bool]:
+    """Return the first outcome of `run`, and whether it is certain: all sequences of choices were tried and agree with it.
+
+    `matters` tells from the first outcome which choices need to be tried.
+    """
     chooser = Chooser()
     first = run(chooser)
-    certain = chooser.complete
+    if not chooser.chances:
+        return first, True
+    which = matters(first)
+    script: Sequence[int] | None = ()
     for _ in range(_MOST_RUNS):
+        chooser = Chooser(script, which)
+        if not same(first, run(chooser)) or not chooser.complete:
+            return first, False
         script = _next_script(chooser.path)
-        if script is None or not certain:
-            return first, certain
-        chooser = Chooser(script)
-        certain = same(first, run(chooser)) and chooser.complete
+        if script is None:
+            return first, True
     return first, False
 
 

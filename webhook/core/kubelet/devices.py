@@ -195,10 +195,10 @@ class DeviceManager:
             return (0,) * len(capacities)
         if count == sum(capacities):
             return capacities
-        needed_later = self._last_user[name] != container.name
-        if not needed_later and container.kind is Kind.INIT:
+        last = self._last_user[name] == container.name
+        if max(capacities) == sum(capacities) or (last and container.kind is Kind.INIT):
             return _first(capacities, count)
-        return self._chooser.pick(capacities, count, support_only=not needed_later)
+        return self._chooser.pick(capacities, count, last=last)
 
     def _book(self, kind: Kind, name: str, reused: Spread, taken: Spread) -> None:
         self._free[name] = _add(self._free_of(name), taken, sign=-1)

@@ -133,14 +133,19 @@ def _pod_level(stored: PodView) -> Iterator[str]:
     yield from _requirements(path, stored.requests, stored.limits, pod_level=True)
     for name, amount in pod_total((c.kind, c.requests) for c in stored.containers).items():
         if amount > stored.requests.get(name, amount):
-            yield f"{path}.requests[{name}]: {_text(name, stored.requests[name])} is less than the containers' {_text(name, amount)}"
+            yield _short(f"{path}.requests[{name}]", name, stored.requests[name], amount)
     for name, amount in pod_total((c.kind, c.limits) for c in stored.containers).items():
         if is_hugepages(name) and amount > stored.limits.get(name, amount):
-            yield f"{path}.limits[{name}]: {_text(name, stored.limits[name])} is less than the containers' {_text(name, amount)}"
+            yield _short(f"{path}.limits[{name}]", name, stored.limits[name], amount)
     for where, container in _paths(stored):
         for name, limit in container.limits.items():
             if container.kind is Kind.APP and limit > stored.limits.get(name, limit):
-                yield f"{where}.resources.limits[{name}]: {_text(name, limit)} is more than the pod's {_text(name, stored.limits[name])}"
+                pods = _text(name, stored.limits[name])
+                yield f"{where}.resources.limits[{name}]: {_text(name, limit)} is more than the pod's {pods}"
+
+
+def _short(path: str, name: str, have: int, need: int) -> str:
+    return f"{path}: {_text(name, have)} is less than the containers' {_text(name, need)}"
 
 
 def _text(name: str, nano: int) -> str:

@@ -60,7 +60,7 @@ def devices(minor: int = 37, nodes: int = 2, **groups: Mapping[int, int]) -> Dev
     return DevicePolicy(made, (1 << nodes) - 1, minor)
 
 
-def device_manager(policy: DevicePolicy, view: PodView, script: tuple[int, ...] = ()) -> DeviceManager:
+def device_manager(policy: DevicePolicy, view: PodView, script: tuple[int, ...] | None = None) -> DeviceManager:
     return DeviceManager(policy, view, Chooser(script))
 
 

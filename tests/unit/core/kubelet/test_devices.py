@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.core.kubelet.make import GPU, NIC, container, device_manager, devices, hints, pod, written
 from webhook.core.containers import Kind
-from webhook.core.kubelet.chance import Chooser, outcomes
+from webhook.core.kubelet.chance import Chooser, Matters, outcomes
 from webhook.core.kubelet.contract import ContainerView, Hint, Refusal
 from webhook.core.kubelet.devices import DeviceManager, DevicePolicy
 
@@ -135,7 +135,7 @@ def certain(view: tuple[ContainerView, ...], hint: str, policy: DevicePolicy = F
             manager.allocate(one, hints(hint)[0])
         return manager.container_hints(view[-1], singles=False)
 
-    return outcomes(run, lambda one, other: one == other)
+    return outcomes(run, lambda _: Matters(later=True, last=True), lambda one, other: one == other)
 
 
 def test_which_devices_are_taken_is_chance_where_it_matters():
@@ -152,7 +152,7 @@ def test_init_containers_leave_no_chance_behind_unless_the_resource_is_used_late
     chooser = Chooser()
     DeviceManager(FOUR_EACH, pod(init, container("a", cpu=1)), chooser).allocate(init, ANY)
 
-    assert chooser.path == []
+    assert chooser.chances == 0
 
 
 def test_too_many_choices_are_not_certain():
