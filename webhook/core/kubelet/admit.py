@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.core.containers import Pod
-from webhook.core.kubelet import aligned, fit, masks
+from webhook.core.kubelet import aligned, cost, fit, masks
 from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER, SHARED_CPUS
 from webhook.core.kubelet.chance import Chooser, Matters, outcomes
 from webhook.core.kubelet.contract import ContainerView, Hint, HintProvider, Hints, KubeletPanicError, PodView, Refusal
@@ -49,8 +49,8 @@ def judge_view(node: NodeKubelet, stored: PodView | Refusal) -> Verdict:
     pod = stored
     try:
         first, certain = outcomes(lambda chooser: _Admission(node, pod, chooser).verdict(), partial(_matters, node), _same)
-    except masks.TooManyMasksError as error:
-        return Verdict(unknown=f"the kubelet goes through {error.args[0]}, which takes it for ever")
+    except (masks.TooManyMasksError, _EndlessError) as error:
+        return Verdict(unknown=str(error))
     return replace(first, certain=False) if first.certain and not certain else first
 
 
@@ -60,10 +60,10 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "start": verdict.start,
         "admitted": verdict.admitted,
         "reason": verdict.reason,
-        "message": verdict.message,
+        "message": verdict.message or verdict.unknown,
         "masks": {name: None if mask is None else list(mask) for name, mask in verdict.masks.items()},
         "aligned": verdict.aligned,
-        "certain": verdict.certain,
+        "certain": verdict.certain and not verdict.unknown,
     }
 
 
@@ -86,6 +86,10 @@ class _RefusedError(Exception):
     """The kubelet refuses the pod: `args` are the container at which it does (empty: the pod) and the refusal."""
 
 
+class _EndlessError(Exception):
+    """The kubelet would be busy for so long that there is no verdict; `args[0]` says with what."""
+
+
 class _Admission:
     """One run of the admission of one pod, with one sequence of choices."""
 
@@ -98,6 +102,7 @@ class _Admission:
         self._memory = MemoryManager(node.memory_policy, node.gates, node.minor, pod)
         self._providers: tuple[HintProvider, ...] = (self._devices, self._cpu, self._memory)
         self._hints: dict[str, Hint] = {}
+        self._seconds = 0.0
 
     def verdict(self) -> Verdict:
         """Return the verdict of this run."""
@@ -152,7 +157,11 @@ class _Admission:
         self._require(merged, "", what)
         return merged.hint
 
-    def _merge(self, hints: Iterator[Hints]) -> Merged:
+    def _merge(self, provided: Iterator[Hints]) -> Merged:
+        hints = tuple(provided)
+        self._seconds += cost.hint_seconds(self._node, hints)
+        if self._seconds > cost.HOPELESS:
+            raise _EndlessError(f"merging the hints would take the kubelet {cost.duration(self._seconds)}")
         return self._node.topology_policy.merge(hints)
 
     def _require(self, merged: Merged, container: str, what: str) -> None:

@@ -44,7 +44,7 @@ def subsets(mask: int) -> tuple[int, ...]:
         TooManyMasksError: beyond `WIDEST` nodes.
     """
     if mask.bit_count() > WIDEST:
-        raise TooManyMasksError(f"all masks of {mask.bit_count()} NUMA nodes")
+        raise TooManyMasksError(f"the kubelet would go through all masks of {mask.bit_count()} NUMA nodes")
     singles = [1 << node for node in bits(mask)]
     return tuple(sum(chosen) for width in range(1, len(singles) + 1) for chosen in combinations(singles, width))
 
