@@ -59,7 +59,7 @@ class Validity:
     @classmethod
     def from_now(cls, now: dt.datetime, life: dt.timedelta) -> Validity:
         """Return the validity of what is made now and lives for `life`."""
-        return cls(now - SKEW, now + life)
+        return cls(now - min(SKEW, life / 10), now + life)
 
 
 def read_pair(cert_pem: bytes, key_pem: bytes) -> Pair:
@@ -127,6 +127,15 @@ def leaf(
     if hosts:
         builder = builder.add_extension(x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False)
     return Pair(builder.sign(signer.key, hashes.SHA256()), key)
+
+
+def hosts(cert: x509.Certificate) -> tuple[str, ...]:
+    """Return the DNS names and addresses that a certificate is for."""
+    try:
+        names = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    return tuple(str(name.value) for name in names)
 
 
 def signed_by(cert: x509.Certificate, signer: x509.Certificate) -> bool:

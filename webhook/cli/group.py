@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "certs": "Certificates: set up, show and rotate the authority; keep a replica's.",
     "classes": "Node classes: list them, show one, check files.",
     "explain": "Say what becomes of the pods in a manifest, per node class.",
     "policy": "Policy files: check one.",
