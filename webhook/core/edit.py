@@ -40,7 +40,7 @@ def get(pod: Pod, path: Path, default: Any = None) -> Any:
     node: Any = pod
     for step in path:
         if isinstance(step, int):
-            node = node[step] if isinstance(node, list) and step < len(node) else _MISSING
+            node = node[step] if isinstance(node, list) and 0 <= step < len(node) else _MISSING
         else:
             node = node.get(step, _MISSING) if isinstance(node, Mapping) else _MISSING
         if node is _MISSING:

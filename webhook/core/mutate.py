@@ -89,7 +89,7 @@ def reason_unchanged(made: Plan) -> str:
 
 
 def described(before: Pod, after: Pod) -> Iterator[str]:
-    """Yield a line for each container that changes, with the values before and after, and one for each annotation and affinity."""
+    """Yield a line for each container that changes, with the values before and after, then one for each other change."""
     for container in visit(after):
         line = _amounts(before, after, container.path)
         if line:

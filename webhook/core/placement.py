@@ -52,15 +52,6 @@ def can_land(pod: Pod, node_class: NodeClass) -> bool:
     return selected(pod, node_class) is not False and tolerated(pod, node_class.taints)
 
 
-def offered(node_class: NodeClass) -> frozenset[str]:
-    """Return the device resources that the class's nodes have at least one of."""
-    topology = node_class.topology
-    names = {resource for node in topology.numa_nodes for resource, count in node.devices.items() if count}
-    names |= {resource for resource, count in topology.devices_without_topology.items() if count}
-    names |= {spread.resource for spread in topology.devices_on_several_nodes if spread.count}
-    return frozenset(names)
-
-
 def required_terms(pod: Pod) -> Sequence[Mapping[str, Any]] | None:
     """Return the terms of the required node affinity, ORed; None: the pod has none, an empty sequence matches nothing."""
     required = node_affinity(pod).get(REQUIRED)

@@ -99,8 +99,9 @@ class _Planner:
         return replace(self._unshaped(), notes=(*notes, *_hints(self._scene)))
 
     def _chosen(self, *, shape: bool) -> Plan | None:
-        """Return the first shape that harms nobody; failing that, of those that do only where we can keep the pod off, the one
-        that serves the most classes.
+        """Return the first shape that harms nobody.
+
+        Failing that, of those that harm only where we can keep the pod off, the one that serves the most classes.
         """
         second_best: Plan | None = None
         for shaped in self._attempts(shape=shape):

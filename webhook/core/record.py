@@ -94,14 +94,12 @@ def _restore(pod: Pod, key: str, paths: Mapping[str, Path], theirs: Any, ours: A
     if key in _AFFINITY:
         return _unsteer(pod, _AFFINITY[key], ours) if theirs is None and _is_affinity(key, ours) else None
     if key == _HAMI:
-        path: Path | None = (*ANNOTATIONS, HAMI_ALIGNMENT)
-        credible = theirs is None and isinstance(ours, str)
+        path, credible = (*ANNOTATIONS, HAMI_ALIGNMENT), theirs is None and isinstance(ours, str)
     else:
         path = _real_path(key, paths)
-        credible = path is not None and _is_credible(path, theirs, ours)
-    if path is None or not credible:
-        # The container may have gone since, which is nobody's fault.
-        return pod if path is None and key.startswith("/spec/") else None
+        credible = path != () and _is_credible(path, theirs, ours)
+    if not credible:
+        return None
     if not _same(get(pod, path), ours):
         return pod
     return drop(pod, path) if theirs is None else put(pod, path, theirs)
@@ -115,15 +113,18 @@ def _same(present: Any, ours: str) -> bool:
         return False
 
 
-def _real_path(key: str, paths: Mapping[str, Path]) -> Path | None:
-    """Return the path of a quantity that we may have changed, else None."""
+def _real_path(key: str, paths: Mapping[str, Path]) -> Path:
+    """Return the path of a quantity that we may have changed, else an empty one.
+
+    A container may have gone since, which is no forgery: its path is one where nothing is.
+    """
     match key.split("/")[1:]:
         case ["spec", "containers" | "initContainers" as field, name, "resources", "requests" | "limits" as side, resource]:
-            path = paths.get(name)
-            return (*path, "resources", side, resource) if path and path[1] == field else None
+            path = paths.get(name, ())
+            return (*(path if path[1:2] == (field,) else ("spec", field, -1)), "resources", side, resource)
         case ["spec", "resources", "requests" | "limits" as side, resource]:
             return ("spec", "resources", side, resource)
-    return None
+    return ()
 
 
 def _is_credible(path: Path, theirs: Any, ours: Any) -> bool:
