@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webhook.core.containers import Container, Path, Pod, field_path
 from webhook.core.edit import drop, put
@@ -21,6 +21,7 @@ class Change:
         present: the value as written; empty: the field is missing.
         value: the value that works; empty: leave the resource out.
         size: the relative size of the change, 0 to 1 and above.
+        evens_out: it makes request and limit equal, where one was missing or lower; our own mutation does that, too.
     """
 
     container: str
@@ -30,6 +31,7 @@ class Change:
     present: str
     value: str
     size: float
+    evens_out: bool = False
 
     @property
     def path(self) -> Path:
@@ -41,17 +43,21 @@ class Change:
         """Return the field within its container: `resources.limits[nvidia.com/gpu]`."""
         return field_path(("resources", self.fields[-1], self.resource))
 
-    @property
-    def fills_in(self) -> bool:
-        """Tell whether it fills in what the author left out."""
-        return not self.present
-
 
 def setting(container: Container, resource: str, value: str, size: float) -> Change:
     """Return the change that gives a container another amount of one resource, wherever it wrote one."""
     fields = tuple(field for field in ("requests", "limits") if resource in container.quantities(field)) or ("limits",)
     present = str(container.quantities(fields[-1]).get(resource, ""))
     return Change(container.name, container.path, fields, resource, present, value, size)
+
+
+def merged(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return the changes with those to the same amount made one: what was there first, what is wanted last."""
+    found: dict[tuple[Path, str], Change] = {}
+    for change in changes:
+        key = (change.where, change.resource)
+        found[key] = replace(found[key], value=change.value) if key in found else change
+    return tuple(found.values())
 
 
 def applied(pod: Pod, changes: Iterable[Change]) -> Pod:

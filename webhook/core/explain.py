@@ -69,7 +69,7 @@ def account(
         for name, verdict in open_questions.items()
     }
     found = fixes.nearest(pod, diagnoses, nodes, judge, created)
-    if found and not any(change.fills_in for fix in found for change in fix.changes):
+    if created and found and not any(change.evens_out for fix in found for change in fix.changes):
         # What the mutation fills in by itself is nobody's fault.
         diagnoses = {name: replace(diagnosis, missing=()) for name, diagnosis in diagnoses.items()}
     whys = {name: why(pod, verdict, nodes[name], diagnoses[name]) for name, verdict in open_questions.items()}
@@ -157,7 +157,7 @@ def warnings(found: Account) -> tuple[str, ...]:
         groups.setdefault(reason.text, []).append(name)
     lines = [f"not aligned on {wording.some(names, 1)}: {text}" for text, names in list(groups.items())[:_MOST_GROUPS]]
     for fix in found.fixes[:1]:
-        lines += [f"to align it on {wording.some(fix.classes, 1)}: {_field(change)}" for change in fix.changes]
+        lines += [f"{_field(change)}, to align it on {wording.some(fix.classes, 1)}" for change in fix.changes]
     return tuple(wording.shortened(line) for line in lines)
 
 
@@ -165,7 +165,7 @@ def summary(verdict: Verdict) -> str:
     """Return a verdict in a few words, from itself alone: for logs, tables and the annotation."""
     match verdict.outcome:
         case Outcome.ALIGNED:
-            return f"aligned on NUMA {_where(verdict)}"
+            return _where(verdict)
         case Outcome.ADMITTED:
             gaps = dict.fromkeys(f"{gap.reason} ({gap.container})" if gap.container else gap.reason for gap in verdict.gaps)
             return f"admitted, not aligned: {wording.some(list(gaps), 2)}" if gaps else "admitted, not aligned"
@@ -176,5 +176,8 @@ def summary(verdict: Verdict) -> str:
 
 
 def _where(verdict: Verdict) -> str:
-    cells = sorted({cell for mask in verdict.masks.values() for cell in mask or ()})
-    return wording.nodes(cells or [0])
+    """Return where an aligned pod is; container by container where they are apart."""
+    masks = {name: mask for name, mask in verdict.masks.items() if mask is not None}
+    if len(set(masks.values())) <= 1:
+        return f"aligned on NUMA {wording.nodes(next(iter(masks.values()), (0,)))}"
+    return "aligned: " + wording.some([f"{name} on NUMA {wording.nodes(mask)}" for name, mask in masks.items()])

@@ -14,7 +14,7 @@ from typing import Final
 
 from webhook.core import knobs
 from webhook.core.accelerators import Catalogue
-from webhook.core.change import Change, applied
+from webhook.core.change import Change, applied, merged
 from webhook.core.containers import Pod, visit
 from webhook.core.knobs import Knob
 from webhook.core.kubelet.node import NodeKubelet
@@ -115,13 +115,15 @@ def _budget(node: NodeKubelet, containers: int) -> int:
 
 
 def _search(bench: _Bench, base: tuple[Change, ...], found: Sequence[Knob]) -> Diagnosis:
-    singles = [(knob, change) for knob in found if (change := _nearest(bench, base, knob)) is not None]
-    if not singles:
-        several = _together(bench, base, found)
-        together = Fix((*base, *(change for _, change in several)))
-        return Diagnosis((together,) if several else (), tuple(knob for knob, _ in several), base)
-    fixes = sorted((Fix((*base, change)) for _, change in singles), key=lambda fix: fix.distance)
-    return Diagnosis(tuple(fixes), tuple(knob for knob, _ in singles), base)
+    alone = [(knob, change) for knob in found if (change := _nearest(bench, base, knob)) is not None]
+    turned = alone or _together(bench, base, found)
+    if not turned:
+        return Diagnosis()
+    ways = [(change,) for _, change in turned] if alone else [tuple(change for _, change in turned)]
+    fixes = sorted((Fix(merged((*base, *way))) for way in ways), key=lambda fix: fix.distance)
+    offered = {(change.where, change.resource) for change in base}
+    blamed = tuple(knob for knob, _ in turned if (knob.container.path, knob.resource) not in offered)
+    return Diagnosis(tuple(fixes), blamed, base)
 
 
 def _nearest(bench: _Bench, base: tuple[Change, ...], knob: Knob) -> Change | None:
@@ -208,7 +210,7 @@ class _Proposals:
 
     def verified(self, fix: Fix) -> Fix:
         """Return the fix with the classes on which it works, without what need not be written."""
-        return self._without_fill_ins(fix) or Fix(fix.changes, tuple(self._serves(fix)))
+        return self._shortest(fix) or Fix(fix.changes, tuple(self._serves(fix)))
 
     def _serves(self, fix: Fix) -> Iterator[str]:
         changed = applied(self.pod, fix.changes)
@@ -218,12 +220,12 @@ class _Proposals:
             if fix in self.diagnoses[name].fixes or self.judge(self.nodes[name], changed).outcome is Outcome.ALIGNED:
                 yield name
 
-    def _without_fill_ins(self, fix: Fix) -> Fix | None:
+    def _shortest(self, fix: Fix) -> Fix | None:
         """Return the fix as short as our own mutation lets it be; memory may be what it must not fill in."""
-        written = tuple(change for change in fix.changes if not change.fills_in)
+        written = tuple(change for change in fix.changes if not change.evens_out)
         if self.created is None or not written or len(written) == len(fix.changes):
             return None
-        with_memory = tuple(change for change in fix.changes if not change.fills_in or change.resource == MEMORY)
+        with_memory = tuple(change for change in fix.changes if not change.evens_out or change.resource == MEMORY)
         for changes in dict.fromkeys((written, with_memory)):
             verdicts = self.created(applied(self.pod, changes))
             aligned = (name for name in sorted(self.diagnoses) if name in verdicts)

@@ -30,8 +30,8 @@ OTHERS_CPU: Final = 500 * MILLI_IN_NANO
 OTHERS_MEMORY: Final = GI * NANO
 """What a container without devices is offered where it names nothing: too little to matter for the placement."""
 
-_FILLED_IN: Final = 0.05
-"""A missing limit counts as a small change: the author said nothing about it."""
+_EVENED_OUT: Final = 0.05
+"""Making request and limit equal counts as a small change: it is about the form of the pod, not its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,12 @@ def amount_of(container: Container, resource: str) -> int:
     return 0
 
 
+def _uneven(container: Container, resource: str) -> bool:
+    """Tell whether the limit is not the request: making them equal comes first, see `missing_limits`."""
+    request, limit = (container.quantities(field).get(resource) for field in ("requests", "limits"))
+    return request is not None and limit is not None and _parsed(request) != _parsed(limit)
+
+
 def _parsed(quantity: object) -> int:
     try:
         return max(parse(quantity), 0)
@@ -111,7 +117,7 @@ def _of(container: Container, pod: Pod, node: NodeKubelet, catalogue: Catalogue)
     names = dict.fromkeys((*container.quantities("limits"), *container.quantities("requests")))
     for resource in names:
         present = amount_of(container, resource)
-        if not present:
+        if not present or _uneven(container, resource):
             continue
         if resource == CPU:
             yield _cpu(container, present, pod, node)
@@ -176,14 +182,23 @@ def missing_limits(pod: Pod, node: NodeKubelet) -> tuple[Change, ...]:
 def _gaps(containers: Iterable[Container], node: NodeKubelet) -> Iterator[Change]:
     for container in containers:
         for resource in (CPU, MEMORY):
-            request = container.quantities("requests").get(resource)
-            limit = container.quantities("limits").get(resource)
-            if limit is None:
-                amount = _parsed(request) if request is not None else _share(container, resource, node)
-                yield Change(container.name, container.path, ("limits",), resource, "", written(resource, amount), _FILLED_IN)
-            elif request is not None and _parsed(request) != _parsed(limit):
-                text = written(resource, _parsed(limit))
-                yield Change(container.name, container.path, ("requests",), resource, str(request), text, 2 * _FILLED_IN)
+            if (change := _evened_out(container, resource, node)) is not None:
+                yield change
+
+
+def _evened_out(container: Container, resource: str, node: NodeKubelet) -> Change | None:
+    """Return the change that makes request and limit equal: a limit stays, a missing one becomes the request."""
+    request = container.quantities("requests").get(resource)
+    limit = container.quantities("limits").get(resource)
+    if limit is None:
+        field, present = "limits", ""
+        amount = _parsed(request) if request is not None else _share(container, resource, node)
+    elif request is not None and _parsed(request) != _parsed(limit):
+        field, present, amount = "requests", str(request), _parsed(limit)
+    else:
+        return None
+    text = written(resource, amount)
+    return Change(container.name, container.path, (field,), resource, present, text, _EVENED_OUT, evens_out=True)
 
 
 def _share(container: Container, resource: str, node: NodeKubelet) -> int:
