@@ -1,0 +1,61 @@
+"""Structured logs: one JSON object a line on standard output, one line a decision. gunicorn's own lines take the same road."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from webhook.config.envelope import Envelope
+from webhook.core.decision import Decision
+
+_SHARED: tuple[structlog.typing.Processor, ...] = (
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+)
+
+
+def configure(level: str = "info") -> None:
+    """Send structlog's lines to standard output as JSON, from `level` on."""
+    structlog.configure(
+        processors=[*_SHARED, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+        cache_logger_on_first_use=True,
+    )
+
+
+def decision_fields(handler: str, call: Envelope, decision: Decision, seconds: float) -> Mapping[str, Any]:
+    """Return the fields of the line about one decision."""
+    return {
+        "handler": str(handler),
+        "uid": call.uid,
+        "namespace": call.namespace,
+        "name": call.name,
+        "mode": str(decision.mode),
+        "outcome": decision.outcome,
+        "reason": decision.reason,
+        "verdicts": {name: str(verdict.outcome) for name, verdict in decision.verdicts.items()},
+        "dry_run": call.dry_run,
+        "milliseconds": round(seconds * 1000, 3),
+    }
+
+
+def stdlib_formatter() -> logging.Formatter:
+    """Return the formatter that makes such lines of the standard library's records."""
+    before = [*_SHARED, structlog.stdlib.add_logger_name]
+    return structlog.stdlib.ProcessorFormatter(processor=structlog.processors.JSONRenderer(), foreign_pre_chain=before)
+
+
+def logger(name: str) -> Any:
+    """Return a logger; lines before `configure` go to structlog's default."""
+    return structlog.get_logger(component=name)
+
+
+def quiet_werkzeug() -> None:
+    """Keep werkzeug's request lines (probes, scrapes) out of the log."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)

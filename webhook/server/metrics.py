@@ -1,0 +1,87 @@
+"""The Prometheus metrics of one server process, in a registry of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from webhook.core.decision import Decision
+
+_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+"""Seconds. A decision takes 0.1 ms to some ms; the API server stops waiting after 2 s."""
+
+_UNKNOWN = float("nan")
+"""What a gauge shows before anything looked: a 0 would claim that all is well, or that all is lost."""
+
+
+class Metrics:
+    """The metrics, and what one decision adds to them. Thread-safe."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # a second series for each, which nobody reads
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"numalign_{name}", text, labels, registry=registry)
+
+        def gauge(name: str, text: str) -> Gauge:
+            made = Gauge(f"numalign_{name}", text, registry=registry)
+            made.set(_UNKNOWN)
+            return made
+
+        self.decisions = counter(
+            "decisions", "Decisions on admission requests.", "handler", "mode", "outcome", "reason", "dry_run"
+        )
+        self.would_refuse = counter("would_refuse", "Pods admitted that strict mode would have refused.", "namespace")
+        self.class_verdict = counter("class_verdict", "Verdicts on pods per node class.", "class", "verdict")
+        self.injected_cpu = counter("injected_cpu_cores", "Cores added to the CPU requests of pods.")
+        self.injected_memory = counter("injected_memory_bytes", "Bytes added to the memory requests of pods.")
+        self.undescribed = counter("undescribed_pods", "Pods admitted as written, since no node class offers their accelerator.")
+        self.seconds = Histogram(
+            "numalign_decision_seconds",
+            "Time from the bytes of a request to the bytes of its answer.",
+            ("handler",),
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self.config_reload_success = gauge(
+            "config_reload_success", "1: the files on disk are in force; 0: they are bad, and an older set is in force."
+        )
+        self.webhook_drift = gauge("webhook_drift", "1: the cluster's webhook configurations differ from ours; NaN: not looked.")
+        self.cert_expiry = gauge("cert_expiry_seconds", "Seconds until the serving certificate expires; NaN: it does not load.")
+
+    def observe(self, handler: str, namespace: str, decision: Decision, *, dry_run: bool, seconds: float) -> None:
+        """Count one decision. A dry run creates nothing, so it injects nothing and would refuse nothing."""
+        self.seconds.labels(handler).observe(seconds)
+        self.decisions.labels(handler, decision.mode, decision.outcome, decision.reason, str(dry_run).lower()).inc()
+        if dry_run:
+            return
+        for name, verdict in decision.verdicts.items():
+            self.class_verdict.labels(name, verdict.outcome).inc()
+        self._count_outcome(handler, namespace, decision)
+
+    def _count_outcome(self, handler: str, namespace: str, decision: Decision) -> None:
+        # a pod passes both webhooks: what is injected counts where it happens, the rest where the final pod is judged
+        if handler == "mutate":
+            self.injected_cpu.inc(max(0.0, decision.injected_cpu))
+            self.injected_memory.inc(max(0, decision.injected_memory))
+        elif handler == "validate" and decision.outcome == "would-refuse":
+            self.would_refuse.labels(namespace).inc()
+        elif handler == "validate" and decision.outcome == "undescribed":
+            self.undescribed.inc()
+
+
+def follow(gauge: Gauge, value: Callable[[], float]) -> None:
+    """Let a gauge ask `value` at each scrape."""
+    gauge.set_function(value)
