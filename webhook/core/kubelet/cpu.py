@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import combinations
 
 from webhook.core.containers import Kind
+from webhook.core.kubelet import masks
 from webhook.core.kubelet.config import CpuOptions
 from webhook.core.kubelet.contract import ContainerView, Hint, Hints, PodView, Refusal
 from webhook.core.kubelet.cpu_assignment import EndlessLoopError, NotEnoughCpusError, Strategy, take_by_topology
@@ -75,11 +75,11 @@ class StaticCpuPolicy:
 
         The narrowest width is measured with every CPU of the machine, reserved and used ones included.
         """
-        masks = self._all_masks()
-        narrowest = next((mask.bit_count() for mask, cpus, _ in masks if cpus.bit_count() >= count), len(self.topology.numa))
+        every = self._all_masks()
+        narrowest = next((mask.bit_count() for mask, cpus, _ in every if cpus.bit_count() >= count), len(self.topology.numa))
         return tuple(
             Hint(mask, mask.bit_count() == narrowest or self._socket_aligned(sockets, narrowest))
-            for mask, cpus, sockets in masks
+            for mask, cpus, sockets in every
             if not reusable & ~cpus and reusable.bit_count() + (available & cpus).bit_count() >= count
         )
 
@@ -98,15 +98,13 @@ class StaticCpuPolicy:
     def _all_masks(self) -> tuple[tuple[int, int, int], ...]:
         """Return (mask, its CPUs, how many sockets it touches) for every mask; only built where all are needed."""
         if not self._masks:
-            self._masks = tuple(self._describe_masks(sorted(self.topology.numa)))
+            self._masks = tuple(self._describe_masks())
         return self._masks
 
-    def _describe_masks(self, nodes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        for width in range(1, len(nodes) + 1):
-            for chosen in combinations(nodes, width):
-                cpus = union(self.topology.numa[node] for node in chosen)
-                sockets = sum(1 for socket in self.topology.sockets.values() if socket & cpus)
-                yield union(1 << node for node in chosen), cpus, sockets
+    def _describe_masks(self) -> Iterator[tuple[int, int, int]]:
+        for mask in masks.subsets(masks.of(self.topology.numa)):
+            cpus = union(self.topology.numa[node] for node in masks.bits(mask))
+            yield mask, cpus, sum(1 for socket in self.topology.sockets.values() if socket & cpus)
 
 
 def unexpected(error: str) -> Refusal:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from webhook.core.kubelet.machine import CpuTopology, members, union
+from webhook.core.kubelet import masks
+from webhook.core.kubelet.machine import CpuTopology, union
 
 
 class NotEnoughCpusError(Exception):
@@ -144,16 +145,16 @@ class _Accumulator:
                 self.take(cpus)
 
     def take_threads(self) -> None:
-        ordered = [cpu for _, core in self._cores() for cpu in members(core & self.free)]
+        ordered = [cpu for _, core in self._cores() for cpu in masks.bits(core & self.free)]
         self._take_first(ordered)
 
     def take_threads_spread(self) -> None:
         second = not self._topology.numa_first
         sockets = self._first_level() if second else self._second_level()
-        self._take_first([cpu for _, cpus in sockets for cpu in members(cpus & self.free)])
+        self._take_first([cpu for _, cpus in sockets for cpu in masks.bits(cpus & self.free)])
 
     def _take_first(self, cpus: list[int]) -> None:
-        self.take(union(1 << cpu for cpu in cpus[: self.needed]))
+        self.take(masks.of(cpus[: self.needed]))
 
     def _uncores(self) -> list[tuple[int, int]]:
         return [unit for _, cpus in self.numa_nodes() for unit in self.by_free(self._topology.uncores, cpus)]
@@ -178,11 +179,11 @@ class _Accumulator:
         width = self._topology.threads_per_core
         wanted = -(-self.needed // width)
         cores = (core for core in self._topology.cores.values() if core & cache & self.free)
-        found = list(members(union(islice(cores, wanted)) & self.free))
+        found = list(masks.bits(union(islice(cores, wanted)) & self.free))
         if self.needed % 2 and width > 1 and len(found) > self.needed:
             found.pop()
         if len(found) == self.needed:
-            self.take(union(1 << cpu for cpu in found))
+            self.take(masks.of(found))
 
 
 class _Distribution:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from webhook.core.kubelet import masks
 from webhook.core.model import NodeClass, NumaNode, Topology
 from webhook.core.quantities import GI, MI
 
@@ -104,7 +105,7 @@ def build_machine(node_class: NodeClass) -> Machine:
     cells = tuple(_cell(node, topology, sizes) for node in topology.numa_nodes)
     return Machine(
         cells=cells,
-        numa_mask=union(1 << cell.id for cell in cells),
+        numa_mask=masks.of(cell.id for cell in cells),
         cpu_topology=cpu_topology(topology),
         page_sizes=sizes,
         devices=_devices(topology, node_class.sharing),
@@ -143,7 +144,7 @@ def cpu_topology(topology: Topology) -> CpuTopology:
         cpus=union(every_core),
         threads_per_core=topology.threads_per_core,
         socket_count=topology.sockets,
-        cores={lowest(core): core for core in sorted(every_core, key=lowest)},
+        cores={next(masks.bits(core)): core for core in sorted(every_core, key=lambda core: core & -core)},
         uncores=_uncores(cores, topology.cores_per_uncore_cache),
         sockets=_sockets(cores, topology.sockets),
         numa={node_id: union(mine) for node_id, mine in cores.items()},
@@ -156,7 +157,7 @@ def _cores(cpus: tuple[int, ...], topology: Topology) -> Iterator[int]:
     count = len(cpus) // width
     for k in range(count):
         siblings = cpus[k * width : (k + 1) * width] if topology.adjacent_siblings else cpus[k::count]
-        yield union(1 << cpu for cpu in siblings)
+        yield masks.of(siblings)
 
 
 def _uncores(cores: Mapping[int, tuple[int, ...]], width: int | None) -> dict[int, int]:
@@ -182,7 +183,7 @@ def _cell(node: NumaNode, topology: Topology, sizes: tuple[int, ...]) -> Cell:
     default = tuple(_LOCAL_DISTANCE if other.id == node.id else _REMOTE_DISTANCE for other in topology.numa_nodes)
     return Cell(
         id=node.id,
-        cpus=union(1 << cpu for cpu in node.cpus),
+        cpus=masks.of(node.cpus),
         memory=node.memory,
         hugepages={size: node.hugepages.get(size, 0) // size * size for size in sizes},
         distances=node.distances or default,
@@ -200,37 +201,24 @@ def _devices(topology: Topology, sharing: Mapping[str, int]) -> dict[str, tuple[
         for resource, count in node.devices.items():
             add(resource, 1 << node.id, count)
     for spread in topology.devices_on_several_nodes:
-        add(spread.resource, union(1 << node for node in spread.numa_nodes), spread.count)
+        add(spread.resource, masks.of(spread.numa_nodes), spread.count)
     for resource, count in topology.devices_without_topology.items():
         add(resource, 0, count)
     return {resource: tuple(group for group in found if group.count) for resource, found in groups.items()}
 
 
-def union(masks: Iterable[int]) -> int:
-    """Return the union of masks."""
+def union(sets: Iterable[int]) -> int:
+    """Return the union of CPU sets or NUMA masks."""
     whole = 0
-    for mask in masks:
+    for mask in sets:
         whole |= mask
     return whole
-
-
-def lowest(mask: int) -> int:
-    """Return the lowest member of a mask that has one."""
-    return (mask & -mask).bit_length() - 1
-
-
-def members(mask: int) -> Iterator[int]:
-    """Yield the members of a mask, ascending."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 def format_set(mask: int) -> str:
     """Return a mask as the kernel and the kubelet write it: `0-3,8`; empty for none."""
     runs: list[list[int]] = []
-    for member in members(mask):
+    for member in masks.bits(mask):
         if runs and runs[-1][1] == member - 1:
             runs[-1][1] = member
         else:

@@ -74,10 +74,7 @@ def compile_class(node_class: NodeClass) -> NodeKubelet:
     machine = build_machine(node_class)
     errors = tuple(start_errors(node_class.kubelet, minor, machine))
     config = KubeletConfig() if errors else resolve(node_class.kubelet, minor, machine)
-    policy = None
-    if not errors and config.cpu_static:
-        policy, problem = _static_policy(machine, config, minor)
-        errors = (problem,) if problem else ()
+    policy, problem = _static_policy(machine, config, minor) if config.cpu_static else (None, None)
     table = _memory_allocatable(machine, config) if config.memory_static else {}
     memory_policy = StaticMemoryPolicy(table) if table else None
     device_policy = DevicePolicy(machine.devices, machine.numa_mask, minor)
@@ -87,7 +84,7 @@ def compile_class(node_class: NodeClass) -> NodeKubelet:
         machine=machine,
         config=config,
         minor=minor,
-        errors=errors,
+        errors=(*errors, problem) if problem else errors,
         gates=config.gates,
         cpu_policy=policy,
         reserved_cpus=policy.reserved if policy else 0,
