@@ -13,7 +13,7 @@ from webhook.core.quantities import InvalidQuantityError, milli, parse, value
 
 T = TypeVar("T")
 
-REQUIRED: Final[dict[str, str | list[Any] | dict[Any, Any]]] = {"required": "is required"}
+REQUIRED: Final[dict[str, str | list[Any] | dict[Any, Any]]] = {"required": "is required", "null": "must not be null"}
 """For marshmallow's own fields."""
 
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
