@@ -117,8 +117,12 @@ def fix_lines(found: Account) -> list[str]:
     first, *others = found.fixes
     title = "Nearest change that aligns it" if len(first.changes) == 1 else "Nearest changes that align it together"
     lines = [f"{title} (on {wording.some(first.classes)}):", *(f"  {_field(change)}" for change in first.changes)]
+    served = set(first.classes)
     for other in others:
-        lines += [f"Or, for {wording.some(other.classes)}:", *(f"  {_field(change)}" for change in other.changes)]
+        more = [name for name in other.classes if name not in served]
+        also = " as well" if served.issubset(other.classes) else ""
+        lines += [f"Or, for {wording.some(more)}{also}:", *(f"  {_field(change)}" for change in other.changes)]
+        served.update(more)
     return lines
 
 

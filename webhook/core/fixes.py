@@ -31,6 +31,9 @@ CALLS_PER_CLASS: Final = 48
 
 _SMALL_MACHINE: Final = 4
 _SMALL_POD: Final = 8
+_MERGING: Final = frozenset({"best-effort", "restricted"})
+"""Topology policies that look at masks of several NUMA nodes; single-numa-node filters them out first."""
+
 _FEWEST_CALLS: Final = 4
 _PROPOSALS: Final = 3
 _CANDIDATES: Final = 6
@@ -108,10 +111,11 @@ def diagnose(pod: Pod, node: NodeKubelet, catalogue: Catalogue, judge: Judge) ->
 
 
 def _budget(node: NodeKubelet, containers: int) -> int:
-    """A judgement is dear with many NUMA nodes or many containers: ask less often then."""
-    cells = max(len(node.machine.cells), _SMALL_MACHINE)
-    size = max(containers, _SMALL_POD)
-    return max(CALLS_PER_CLASS * _SMALL_MACHINE * _SMALL_POD // (cells * size), _FEWEST_CALLS)
+    """A judgement is dear with many containers, and where hints are merged over many NUMA nodes: ask less often then."""
+    cells = len(node.machine.cells)
+    merges = cells > _SMALL_MACHINE and node.config.topology_policy in _MERGING
+    calls = CALLS_PER_CLASS * _SMALL_MACHINE // (2 * cells) if merges else CALLS_PER_CLASS
+    return max(calls * _SMALL_POD // max(containers, _SMALL_POD), _FEWEST_CALLS)
 
 
 def _search(bench: _Bench, base: tuple[Change, ...], found: Sequence[Knob]) -> Diagnosis:

@@ -23,6 +23,7 @@ from webhook.core.verdict import Gap, Outcome, Verdict
 DOES_NOT_START: Final = "KubeletDoesNotStart"
 UNKNOWN: Final = "Unknown"
 SHARED_CPUS: Final = "SharedCPUs"
+TOPOLOGY_AFFINITY_ERROR: Final = "TopologyAffinityError"
 SMT_ALIGNMENT_ERROR: Final = "SMTAlignmentError"
 HAMI_LACKS_DEVICES: Final = "NodeInsufficientDevice"
 HAMI_APART: Final = "HamiDevicesApart"
@@ -96,8 +97,8 @@ def _own_words(verdict: Verdict) -> str:
     if verdict.admitted:
         return "; ".join(_gap(gap) for gap in verdict.gaps[:2]) or "the kubelet does not keep it on one NUMA node"
     plain = PLAIN.get(verdict.reason, verdict.reason)
-    said = f" ({verdict.message})" if verdict.message else ""
-    return f"{plain}{said}"
+    says_more = verdict.message and verdict.reason != TOPOLOGY_AFFINITY_ERROR
+    return f"{plain} ({verdict.message})" if says_more else plain
 
 
 def _gap(gap: Gap) -> str:
@@ -105,10 +106,17 @@ def _gap(gap: Gap) -> str:
 
 
 def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Iterator[str]:
-    for knob in diagnosis.blamed:
+    for knob in diagnosis.blamed or _surely(pod, node):
         yield _of_hami(knob, verdict) or _clause(knob, diagnosis.blamed, pod, verdict, node) or _own_words(verdict)
     if diagnosis.missing and diagnosis.fixes and diagnosis.fixes[0].changes[: len(diagnosis.missing)] == diagnosis.missing:
         yield not_guaranteed(diagnosis.missing)
+
+
+def _surely(pod: Pod, node: NodeKubelet) -> tuple[Knob, ...]:
+    """Where no change was found, what no change of another resource could heal: more than the whole node has."""
+    asked = (Knob(c, name, amount_of(c, name), 0, 1) for c in visit(pod) for name in _placed(c, node))
+    beyond = {k.resource: k for k in asked if _Demand.of(k, pod, node).total > (supply.whole_node(node, k.resource) or 0)}
+    return tuple(beyond.values())
 
 
 def _of_hami(knob: Knob, verdict: Verdict) -> str:
@@ -128,8 +136,7 @@ def _clause(knob: Knob, blamed: Sequence[Knob], pod: Pod, verdict: Verdict, node
     there = supply.per_numa_node(node, knob.resource)
     width = node.machine.cpu_topology.threads_per_core
     if demand.total > whole:
-        who, in_all = (f"the pod ({demand.parts})", " in all") if demand.parts else (demand.who, "")
-        return f"{who} asks {wording.amount(knob.resource, demand.total)}{in_all}; {_whole(knob.resource, whole)}"
+        return _beyond_node(demand, knob.resource, whole)
     if knob.resource == CPU and verdict.reason == SMT_ALIGNMENT_ERROR and value(knob.present) % width:
         asked = wording.amount(CPU, knob.present)
         return f"{knob.container.name} asks {asked}; these nodes give out whole cores of {width} CPUs"
@@ -138,6 +145,12 @@ def _clause(knob: Knob, blamed: Sequence[Knob], pod: Pod, verdict: Verdict, node
     if there and demand.amount > max(there.values()):
         return _beyond(demand, knob.resource, there)
     return _conflict(demand, knob, blamed, pod, node)
+
+
+def _beyond_node(demand: _Demand, resource: str, whole: int) -> str:
+    asked = wording.amount(resource, demand.total)
+    who = f"the pod ({demand.parts}) asks {asked} in all" if demand.parts else f"{demand.who} asks {asked}"
+    return f"{who}; {_whole(resource, whole)}"
 
 
 def _whole(resource: str, whole: int) -> str:
@@ -153,7 +166,7 @@ class _Demand:
 
     Attributes:
         total: what the whole pod asks.
-        parts: how the containers that ask for it share in the total, for people; empty where only one does.
+        parts: how the containers share in the total, for people; empty where only one asks.
     """
 
     who: str
@@ -164,13 +177,26 @@ class _Demand:
     @classmethod
     def of(cls, knob: Knob, pod: Pod, node: NodeKubelet) -> _Demand:
         asked = [(c, amount) for c in visit(pod) if (amount := amount_of(c, knob.resource))]
-        total = pod_total((c.kind, {knob.resource: amount}) for c, amount in asked)[knob.resource]
+        # A container with a fraction of a CPU runs in the shared pool, and takes nothing from a NUMA node.
         placed = [(c, amount) for c, amount in asked if knob.resource != CPU or is_whole(amount) or c.path == knob.container.path]
-        parts = wording.some([f"{c.name} {wording.bare(knob.resource, amount)}" for c, amount in placed])
+        total = _together(asked, knob.resource)
+        parts = _parts(asked, knob.resource)
         if node.config.topology_scope == "pod" and len(placed) > 1:
-            together = pod_total((c.kind, {knob.resource: amount}) for c, amount in placed)[knob.resource]
-            return cls(f"the pod ({parts})", together, total, parts)
-        return cls(knob.container.name, knob.present, total, parts if len(placed) > 1 else "")
+            return cls(f"the pod ({_parts(placed, knob.resource)})", _together(placed, knob.resource), total, parts)
+        return cls(knob.container.name, knob.present, total, parts)
+
+
+_Asked = Sequence[tuple[Container, int]]
+
+
+def _together(asked: _Asked, resource: str) -> int:
+    return pod_total((container.kind, {resource: amount}) for container, amount in asked).get(resource, 0)
+
+
+def _parts(asked: _Asked, resource: str) -> str:
+    if len(asked) < 2:
+        return ""
+    return wording.some([f"{container.name} {wording.bare(resource, amount)}" for container, amount in asked])
 
 
 def _beyond(demand: _Demand, resource: str, there: Mapping[int, int]) -> str:

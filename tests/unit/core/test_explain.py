@@ -172,7 +172,7 @@ def test_classes_with_the_same_reason_share_a_line_and_a_fix_says_where_it_works
         "    - trainer asks 62 CPUs; NUMA node 0 leaves 52 to pods, node 1 56",
         "Nearest change that aligns it (on a and b):",
         "  container trainer, resources.limits[nvidia.com/gpu]: now 5, use 4",
-        "Or, for a, b and c:",
+        "Or, for c as well:",
         "  container trainer, resources.limits[nvidia.com/gpu]: now 5, use 4",
         "  container trainer, resources.limits.cpu: now 62, use 56",
     ]
