@@ -27,7 +27,7 @@ class Metrics:
     """The metrics, and what one decision adds to them. Thread-safe."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # a second series for each, which nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each, which nobody reads
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)

@@ -48,7 +48,7 @@ class _Server:
     def app(self) -> Flask:
         return create_app(self.live, self.metrics, self.drain, with_echo=self.settings.echo)
 
-    def on_worker(self, _worker: Any) -> None:
+    def on_worker(self, worker: Any) -> None:
         """Start what runs beside the webhook: threads do not survive a fork, so the worker starts them."""
         self.live.subscribe(_report(self.metrics))
         self.live.start()
@@ -56,6 +56,17 @@ class _Server:
             follow(self.metrics.cert_expiry, Expiry(self.settings.cert))
         self._serve_plain()
         logs.logger("server").info("ready", port=self.port, metrics_port=self.plain.getsockname()[1])
+        if self.settings.demo and worker.age == 1:  # not again where a worker had to be replaced
+            self._show_demo()
+
+    def _show_demo(self) -> None:
+        from rich.console import Console  # noqa: PLC0415  a demo's only
+
+        from webhook.server import demo  # noqa: PLC0415
+
+        assert self.settings.ca is not None  # noqa: S101  `_certificate` made it
+        place = demo.Place(self.port, self.plain.getsockname()[1], self.settings.ca)
+        threading.Thread(target=demo.show, args=(place, Console()), name="demo", daemon=True).start()
 
     def _serve_plain(self) -> None:
         logs.quiet_werkzeug()
@@ -98,7 +109,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
 
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; see `webhook.server.run`."""
-    logs.configure(settings.log_level)
+    logs.configure(_log_level(settings))
     with _certificate(settings) as settings:
         live = _load(settings)
         drain = Drain(settings.drain_file)
@@ -109,6 +120,11 @@ def serve(settings: Settings) -> None:
         options = gunicorn_config.options(settings, tls.detach(), drain, server.on_worker)
         gc.freeze()  # what is there now is shared with the worker for as long as nothing touches it
         _Application(options, server.app).run()
+
+
+def _log_level(settings: Settings) -> str:
+    """A demo prints its own account of each decision."""
+    return "warning" if settings.demo and settings.log_level == "info" else settings.log_level
 
 
 def _load(settings: Settings) -> Live:
