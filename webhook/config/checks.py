@@ -10,15 +10,14 @@ from typing import Final
 from webhook.config.catalogue import catalog_directory
 from webhook.config.documents import ConfigError, ConfigWarning, Document
 from webhook.config.fields import suggestion
-from webhook.config.merge_cost import merge_cost
 from webhook.config.nodeclass_schema import HAMI_RESOURCE
+from webhook.core.kubelet.cost import HOPELESS, SLOW, duration, hinting_nodes, merge_seconds
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.model import MINORS, NodeClass, Topology
 
 _STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[\]]+)")
 
-_SLOW_SECONDS: Final = 1.0
-"""A kubelet that takes longer to merge hints deserves a warning."""
+_MINUTES_FROM: Final = 120.0
 
 Found = Sequence[tuple[NodeKubelet, Document]]
 
@@ -86,21 +85,17 @@ def _hami_warnings(node_class: NodeClass, document: Document) -> Iterator[Config
 
 
 def _slow_merge(kubelet: NodeKubelet, document: Document) -> Iterator[ConfigWarning]:
-    cost = merge_cost(kubelet)
-    if cost.seconds <= _SLOW_SECONDS:
+    seconds = merge_seconds(kubelet)
+    if seconds <= SLOW:
         return
+    time = duration(seconds) if seconds >= _MINUTES_FROM else f"{seconds:.0f} seconds"
+    fate = "; where it would be busy for more than ten minutes, verdicts are unknown" if seconds > HOPELESS else ""
+    resources = ", ".join(hinting_nodes(kubelet))
     yield document.warning(
         ("spec", "kubelet", "topologyManagerPolicy"),
-        f"the kubelet may try {cost.steps:.0e} combinations of NUMA nodes for one pod, {_duration(cost.seconds)}; "
-        f"single-numa-node tries few, and fewer of {', '.join(cost.resources)} in one pod help too",
+        f"the kubelet itself may need {time} to find the NUMA nodes of one pod that asks for all of {resources}; "
+        f"single-numa-node is quick, and so is a pod that asks for fewer of them{fate}",
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= size:
-            return f"about {seconds / size:.0f} {unit}"
-    return f"about {seconds:.0f} seconds"
 
 
 def conflicts(found: Found) -> list[ConfigError]:

@@ -242,17 +242,29 @@ def test_hami_without_numa_topology_reports_no_nodes(tmp_path, document):
 
 
 @pytest.mark.parametrize(
-    ("policy", "slow"), [("restricted", True), ("best-effort", True), ("single-numa-node", False), ("none", False)]
+    ("policy", "resources", "time"),
+    [
+        ("restricted", 1, "2 seconds"),
+        ("best-effort", 2, "10 minutes"),
+        ("restricted", 3, "43 hours"),
+        ("single-numa-node", 3, None),
+        ("none", 3, None),
+    ],
 )
-def test_a_kubelet_that_merges_for_ages_deserves_a_look(tmp_path, document, policy, slow):
-    devices = {f"example.com/d{index}": 1 for index in range(3)}
+def test_a_kubelet_that_merges_for_ages_deserves_a_look(tmp_path, document, policy, resources, time):
+    devices = {f"example.com/d{index}": 1 for index in range(resources)}
     nodes = [{"id": index, "cpus": 2, "memory": "8Gi", "devices": devices} for index in range(8)]
     document["spec"]["topology"] |= {"numaNodes": nodes}
-    document["spec"]["kubelet"]["topologyManagerPolicy"] = policy
+    document["spec"]["kubelet"] |= {
+        "topologyManagerPolicy": policy,
+        "memoryManagerPolicy": "Static",
+        "reservedMemory": [{"numaNode": 0, "limits": {"memory": "2148Mi"}}],
+    }
     found = warnings_of(tmp_path, document)
-    assert set(found) == ({"spec.kubelet.topologyManagerPolicy"} if slow else set())
-    if slow:
-        assert "about 1 hours" in found["spec.kubelet.topologyManagerPolicy"]
+    assert set(found) == ({"spec.kubelet.topologyManagerPolicy"} if time else set())
+    if time:
+        assert time in found["spec.kubelet.topologyManagerPolicy"]
+        assert "cpu, memory, example.com/d0" in found["spec.kubelet.topologyManagerPolicy"]
 
 
 def test_built_in_classes_load_by_name():
