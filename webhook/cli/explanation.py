@@ -27,6 +27,7 @@ class Explanation:
         mutated: the mutating handler's decision.
         final: the validating handler's decision on the pod as mutated.
         after: the pod as mutated.
+        before: class -> verdict on the pod as written.
         account: why classes do not align it, and what would help.
     """
 
@@ -34,6 +35,7 @@ class Explanation:
     mutated: Decision
     final: Decision
     after: Pod
+    before: Mapping[str, Verdict]
     account: Account
 
     @property
@@ -58,12 +60,11 @@ class Explanation:
         }
 
     def _class(self, name: str, verdict: Verdict) -> dict[str, Any]:
-        written = self.mutated.verdicts.get(name)
         return {
             "class": name,
             "verdict": str(verdict.outcome),
             "says": self.says(name, verdict),
-            "beforeMutation": str(written.outcome) if written else str(verdict.outcome),
+            "beforeMutation": str(self.before.get(name, verdict).outcome),
             "masks": {container: mask and list(mask) for container, mask in verdict.masks.items()},
             "placements": {container: _placement(each) for container, each in verdict.placements.items()},
         }
@@ -101,7 +102,8 @@ def examine(found: Found, snapshot: Snapshot, label: str | None) -> Explanation:
     mutated = decide.mutate(found.pod, request, snapshot)
     after: Pod = jsonpatch.apply_patch(found.pod, mutated.patch) if mutated.patch else found.pod
     final = decide.validate(after, request, snapshot)
-    return Explanation(found, mutated, final, after, _account(after, final.verdicts, snapshot))
+    before = validate.judged(found.pod, snapshot).verdicts if mutated.patch else final.verdicts
+    return Explanation(found, mutated, final, after, before, _account(after, final.verdicts, snapshot))
 
 
 def _account(after: Pod, verdicts: Mapping[str, Verdict], snapshot: Snapshot) -> Account:

@@ -99,8 +99,8 @@ def _rows(explained: Explanation) -> list[tuple[str, str, str]]:
 
     groups: dict[tuple[str, str], list[str]] = {}
     for name, verdict in explained.final.verdicts.items():
-        before = explained.mutated.verdicts.get(name)
-        changed = f" (was {coloured(before.outcome)})" if before and before.outcome is not verdict.outcome else ""
+        before = explained.before.get(name, verdict)
+        changed = f" (was {coloured(before.outcome)})" if before.outcome is not verdict.outcome else ""
         groups.setdefault((coloured(verdict.outcome) + changed, escape(explained.says(name, verdict))), []).append(name)
     return [("\n".join(names), verdict, says) for (verdict, says), names in groups.items()]
 
