@@ -23,11 +23,14 @@ Found = Sequence[tuple[NodeKubelet, Document]]
 
 
 def class_errors(kubelet: NodeKubelet, document: Document) -> list[ConfigError]:
-    """Return why the kubelet of a class of good shape would not start, each reason at its field, with what would do."""
-    return [
+    """Return why a class of good shape must not be used: no selector, or a kubelet that would not start, each reason at its field."""
+    errors = [
         document.error(("spec", "kubelet", *_steps(error.path)), f"the kubelet would not start: {error}")
         for error in kubelet.errors
     ]
+    if not kubelet.node_class.selector:
+        errors.append(document.error(("spec", "selector"), "expected at least one label that marks the class's nodes"))
+    return errors
 
 
 def _steps(path: str) -> Iterator[str | int]:

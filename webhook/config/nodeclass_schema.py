@@ -29,6 +29,7 @@ from webhook.config.fields import (
     labels,
 )
 from webhook.core.kubelet.machine import number_cpus
+from webhook.core.kubelet.node import nearest_minor
 from webhook.core.model import MINORS, Hami, NodeClass, NumaNode, SpreadDevices, Taint, Topology
 from webhook.core.quantities import format_bytes, value
 
@@ -290,9 +291,9 @@ class KubeletField(Expect[dict[str, Any]]):
 
 
 class SpecSchema(Strict):
-    """`spec` of a NodeClass."""
+    """`spec` of a NodeClass. Only loading wants a selector (`checks`): to judge a pod on one class takes none."""
 
-    selector = labels(required=True)
+    selector = labels(load_default=dict)
     labels = labels(load_default=dict)
     taints = fields.List(
         fields.Nested(TaintSchema), load_default=list, error_messages={"invalid": "expected a list of taints: key, value, effect"}
@@ -310,8 +311,6 @@ class SpecSchema(Strict):
     def check(self, data: Mapping[str, Any], **_: Any) -> None:
         """Check what concerns several parts of the class."""
         errors: dict[str, Any] = {}
-        if not data["selector"]:
-            errors["selector"] = ["expected at least one label that marks the class's nodes"]
         for key, text in data["labels"].items():
             if data["selector"].get(key, text) != text:
                 errors.setdefault("labels", {})[key] = [f"is {data['selector'][key]!r} in spec.selector; it cannot be both"]
@@ -360,11 +359,6 @@ class NodeClassSchema(Strict):
             hami=spec["hami"],
             source=spec["source"],
         )
-
-
-def nearest_minor(minor: int) -> int:
-    """Return the known minor that stands in for another one."""
-    return min(max(minor, MINORS[0]), MINORS[-1])
 
 
 def _sharing(stated: Mapping[str, int], hami: Hami | None) -> Mapping[str, int]:

@@ -207,6 +207,14 @@ def test_classes_of_different_hardware_vendors_never_compete(tmp_path, document)
     assert [error.path for error in load_classes([write(tmp_path / "a.yaml", first, second)]).errors] == ["spec.selector"]
 
 
+@pytest.mark.parametrize("selector", [None, {}])
+def test_a_class_needs_a_selector(tmp_path, document, selector):
+    document["spec"]["selector"] = selector
+    loaded = load_classes([write(tmp_path / "a.yaml", document)])
+    assert loaded.classes == ()
+    assert [(error.path, "at least one label" in error.message) for error in loaded.errors] == [("spec.selector", True)]
+
+
 def test_a_name_stands_once(tmp_path, document):
     loaded = load_classes([write(tmp_path / "a.yaml", named(document, "x", a="1"), named(document, "x", a="2"))])
     assert [error.path for error in loaded.errors] == ["metadata.name"]
