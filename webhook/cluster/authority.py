@@ -58,7 +58,7 @@ class AuthoritySecret:
         if found is not None:
             return found
         try:
-            return self._stored(self.api.create(self._collection, self._secret(make())))
+            return self._stored(self.api.create(self._collection, encode(make(), self.namespace, self.name)))
         except ClusterError as error:
             if not error.is_conflict:
                 raise
@@ -71,7 +71,9 @@ class AuthoritySecret:
             ClusterError: the call failed; `is_conflict` where the Secret changed since it was read.
         """
         version = stored.secret["metadata"]["resourceVersion"]
-        return self._stored(self.api.replace(f"{self._collection}/{self.name}", self._secret(authority, version)))
+        return self._stored(
+            self.api.replace(f"{self._collection}/{self.name}", encode(authority, self.namespace, self.name, version))
+        )
 
     def delete(self) -> None:
         """Delete the Secret.
@@ -92,22 +94,24 @@ class AuthoritySecret:
             hint = "`numalign certs init --replace` puts a new authority there; calls fail until every replica has read it"
             raise ClusterError(f"Secret {self.namespace}/{self.name} holds no authority: {error}; {hint}") from error
 
-    def _secret(self, authority: Authority, version: str | None = None) -> Json:
-        metadata: Json = {
-            "name": self.name,
-            "namespace": self.namespace,
-            "labels": {"app.kubernetes.io/name": "numalign"},
-            "annotations": _times(authority),
-        }
-        if version is not None:
-            metadata["resourceVersion"] = version
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "type": "kubernetes.io/tls",
-            "metadata": metadata,
-            "data": {name: base64.b64encode(pem).decode() for name, pem in _documents(authority).items()},
-        }
+
+def encode(authority: Authority, namespace: str, name: str, version: str | None = None) -> Json:
+    """Return the Secret of an authority; `version`: the resourceVersion that it replaces."""
+    metadata: Json = {
+        "name": name,
+        "namespace": namespace,
+        "labels": {"app.kubernetes.io/name": "numalign"},
+        "annotations": {SWITCHED: authority.switched.isoformat()} if authority.switched else {},
+    }
+    if version is not None:
+        metadata["resourceVersion"] = version
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": metadata,
+        "data": {name: base64.b64encode(pem).decode() for name, pem in _documents(authority).items()},
+    }
 
 
 def decode(secret: Mapping[str, Any]) -> Authority:
@@ -140,10 +144,6 @@ def _documents(authority: Authority) -> dict[str, bytes]:
     if authority.previous is not None:
         documents["previous.crt"] = bundle([authority.previous])
     return documents
-
-
-def _times(authority: Authority) -> dict[str, str]:
-    return {SWITCHED: authority.switched.isoformat()} if authority.switched else {}
 
 
 def _time(text: str | None) -> dt.datetime | None:
