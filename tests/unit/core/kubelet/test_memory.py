@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.unit.core.kubelet.make import GI, container, hints, memory_manager, memory_policy, nano, pod, written
+from tests.unit.core.kubelet.make import GI, container, hints, memory_manager, memory_policy, pod, written
 from webhook.core.containers import Kind
 from webhook.core.kubelet.contract import ContainerView, Hints, KubeletPanicError, Refusal
 from webhook.core.kubelet.memory import MemoryManager
@@ -236,4 +236,3 @@ def test_the_pods_memory_is_pinned_for_all_its_containers():
 def test_the_amounts_of_the_table_are_bytes():
     assert TWO.fewest_nodes("memory", 100 * GI) == 1
     assert TWO.fewest_nodes("memory", 100 * GI + 1) == 2
-    assert nano({"memory": "1"})["memory"] == 10**9
