@@ -23,7 +23,7 @@ Found = Sequence[tuple[NodeKubelet, Document]]
 
 
 def class_errors(kubelet: NodeKubelet, document: Document) -> list[ConfigError]:
-    """Return why a class of good shape must not be used: it has no selector, or its kubelet would not start, and what would do."""
+    """Return why a class of good shape must not be used: no selector, or a kubelet that would not start, and what would do."""
     errors = [
         document.error(("spec", "kubelet", *_steps(error.path)), f"the kubelet would not start: {error}")
         for error in kubelet.errors
