@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, fields, post_load, pre_load, validates_schema
 
 from webhook.config.fields import (
     REQUIRED,
@@ -111,6 +111,18 @@ class NumaNodeSchema(Strict):
     hugepages = Entries(PageSize(), Bytes(), load_default=dict)
     distances = Items(Count(1, 255), load_default=())
     devices = device_counts(load_default=dict)
+
+    @pre_load
+    def drop_nulls(self, data: Any, **_: Any) -> Any:
+        """Treat null as absent, and put a CPU list together that YAML has taken apart at its commas.
+
+        In braces, `{cpus: 0-55,112-167}` without quotes reads as `cpus: 0-55` and a key `112-167` without a value.
+        """
+        if not isinstance(data, Mapping):
+            return data
+        runs = [str(key) for key, item in data.items() if item is None and _RUN.fullmatch(str(key))]
+        known = {key: item for key, item in data.items() if item is not None}
+        return {**known, "cpus": ",".join([str(data["cpus"]), *runs])} if runs and "cpus" in known else known
 
     @validates_schema(skip_on_field_errors=True)
     def fit_hugepages(self, data: Mapping[str, Any], **_: Any) -> None:

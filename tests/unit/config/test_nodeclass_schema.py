@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webhook.config.documents import read_text
 from webhook.config.load import parse_class
 from webhook.core.model import Hami, SpreadDevices, Taint
 
@@ -304,3 +305,23 @@ def test_counted_cpus_are_all_ids_once(counts, numbering):
 def test_nonsense_anywhere_is_an_error_or_fine_but_never_a_crash(value, at):
     node_class, errors = parse_class(put(fresh(), at, value))
     assert (node_class is None) == bool(errors)
+
+
+@pytest.mark.parametrize("written", ["0-1,4-5", "0,1,4,5", "'0-1,4-5'"])
+def test_a_cpu_list_in_braces_needs_no_quotes(written):
+    text = f"""
+        apiVersion: numalign.io/v1alpha1
+        kind: NodeClass
+        metadata: {{name: x}}
+        spec:
+          selector: {{a: b}}
+          topology:
+            numaNodes:
+            - {{id: 0, cpus: {written}, memory: 64Gi}}
+            - {{id: 1, cpus: 2-3,6-7, memory: 64Gi}}
+            sockets: 1
+    """
+    (document,), _ = read_text(text, "x.yaml")
+    node_class, errors = parse_class(document)
+    assert errors == ()
+    assert [node.cpus for node in node_class.topology.numa_nodes] == [(0, 1, 4, 5), (2, 3, 6, 7)]
