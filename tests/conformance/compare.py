@@ -92,22 +92,33 @@ def compare(ours: Answer, theirs: JSON) -> Agreement:
     """Judge one case; the kubelet is right."""
     if ours.no_class or theirs["reason"] == "OracleError":
         return Agreement.NO_CLASS
-    mine = ours.verdict
-    if (mine["start"] is None) != (theirs["start"] is None):
+    if difference(ours, theirs):
         return Agreement.DIFFERENT
     if theirs["start"] is not None:
         return Agreement.NO_START
     if theirs.get("timedOut"):
-        return Agreement.SAME if mine["reason"] == "KubeletPanic" else Agreement.SLOW
-    if ours.unknown:
-        return Agreement.DIFFERENT
-    if not theirs["certain"]:
-        return Agreement.DIFFERENT if mine["certain"] else Agreement.CHANCE
-    if not mine["certain"]:
-        return Agreement.MAYBE
-    if any(mine[key] != theirs[key] for key in COMPARED):
-        return Agreement.DIFFERENT
+        return Agreement.SAME if ours.verdict["reason"] == "KubeletPanic" else Agreement.SLOW
+    if not ours.verdict["certain"]:
+        return Agreement.MAYBE if theirs["certain"] else Agreement.CHANCE
     return Agreement.INVALID if theirs["reason"] == "Invalid" else Agreement.SAME
+
+
+def difference(ours: Answer, theirs: JSON) -> str:
+    """Return in a word what the model has wrong; empty: nothing that a few runs of the oracle can show."""
+    mine = ours.verdict
+    if not mine:
+        return "crash"
+    if (mine["start"] is None) != (theirs["start"] is None):
+        return "start"
+    if theirs["start"] is not None or theirs.get("timedOut"):
+        return ""
+    if ours.unknown:
+        return "unknown"
+    if not mine["certain"]:
+        return ""
+    if not theirs["certain"]:
+        return "certain"
+    return next((key for key in COMPARED if mine[key] != theirs[key]), "")
 
 
 def describe(ours: Answer, theirs: JSON) -> str:

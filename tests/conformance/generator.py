@@ -55,7 +55,7 @@ def case(seed: int, number: int, minor: int = 37) -> JSON:
     level = rng.random() < 0.18  # a pod with pod-level resources
     machine = _machine(rng)
     config = _kubelet(rng, machine, level=level, minor=minor)
-    document = {
+    document: JSON = {
         "apiVersion": "numalign.io/v1alpha1",
         "kind": "NodeClass",
         "metadata": {"name": "random"},
@@ -108,7 +108,7 @@ def _machine(rng: random.Random) -> Machine:
 
 
 def _sockets(rng: random.Random, width: int, cores: int) -> int:
-    sockets = _pick(rng, {1: 25, 2: 45, width: 20, 2 * width: 7, 3: 3})
+    sockets: int = _pick(rng, {1: 25, 2: 45, width: 20, 2 * width: 7, 3: 3})
     return max(1, min(sockets, cores))
 
 
@@ -439,7 +439,6 @@ def _spoil(rng: random.Random, config: JSON) -> None:
         {"enforceNodeAllocatable": ["pods", "system-reserved"]},
         {"cgroupsPerQOS": False},
         {"cgroupsPerQOS": False, "enforceNodeAllocatable": []},
-        {"maxPods": -1},
     ]
     for key, value in rng.choice(wrong).items():
         if value is None:
@@ -602,32 +601,31 @@ def _quantity(rng: random.Random, resource: str, amount: int) -> Any:
 
 def _add_level(rng: random.Random, machine: Machine, spec: JSON, shares: dict[str, list[int | None]]) -> None:
     """Give the pod resources of its own: at, above or about what its containers ask for together."""
-    sums = {
-        resource: sum(amount or 0 for amount in amounts)
-        for resource, amounts in shares.items()
-        if resource in ("cpu", "memory") or (resource.startswith("hugepages-") and rng.random() < 0.8)
-    }
     resources: JSON = {}
-    for resource, total in sums.items():
-        step = 1000 if resource == "cpu" else PAGE_SIZES.get(resource.removeprefix("hugepages-"), MI)
-        value = total + step * rng.choice((0, 0, 1, 1, 2, 4))
-        if rng.random() < 0.25:
-            border, _ = _border(rng, machine, resource, rng.randint(1, machine.width))
-            value = max(value, border * (1000 if resource == "cpu" else 1))
-        if rng.random() < 0.95:
-            resources[resource] = _quantity(rng, resource, max(value, step))
+    for resource, amounts in shares.items():
+        kept = 0.95 if resource in ("cpu", "memory") else 0.75
+        if "/" not in resource and rng.random() < kept:
+            resources[resource] = _level(rng, machine, resource, sum(amount or 0 for amount in amounts))
     kind = _pick(rng, {"both": 70, "limits": 12, "requests": 8, "apart": 6, "empty": 4})
+    forms: dict[str, JSON] = {
+        "both": {"limits": resources, "requests": dict(resources)},
+        "apart": {"limits": resources, "requests": {"cpu": "100m"}},
+        "empty": {},
+    }
+    spec["resources"] = forms.get(kind, {kind: resources})
     if kind == "empty":
-        spec["resources"] = {}
         return
-    if kind == "both":
-        spec["resources"] = {"limits": resources, "requests": dict(resources)}
-    elif kind == "apart":
-        spec["resources"] = {"limits": resources, "requests": {"cpu": "100m"}}
-    else:
-        spec["resources"] = {kind: resources}
     for container in [*spec["containers"], *spec.get("initContainers", [])]:
         if rng.random() < 0.45:
             for amounts in container["resources"].values():
-                for resource in ("cpu", "memory"):
-                    amounts.pop(resource, None)
+                amounts.pop("cpu", None)
+                amounts.pop("memory", None)
+
+
+def _level(rng: random.Random, machine: Machine, resource: str, total: int) -> Any:
+    step = 1000 if resource == "cpu" else PAGE_SIZES.get(resource.removeprefix("hugepages-"), MI)
+    value = total + step * rng.choice((0, 0, 1, 1, 2, 4))
+    if rng.random() < 0.25:
+        border, _ = _border(rng, machine, resource, rng.randint(1, machine.width))
+        value = max(value, border * (1000 if resource == "cpu" else 1))
+    return _quantity(rng, resource, max(value, step))

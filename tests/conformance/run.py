@@ -17,11 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance import generator
-from tests.conformance.compare import Agreement, Answer, ask_model, ask_oracle, compare, describe, oracle_path
+from tests.conformance.compare import Agreement, Answer, ask_model, ask_oracle, compare, describe, difference, oracle_path
 from tests.conformance.shrink import shrink
 
 JSON = dict[str, Any]
 Cell = tuple[str, str]
+
+NO_ORACLE = """\
+NO ORACLE: {binary} is missing; build it with `make -C tests/conformance/kubelet MINOR={minor}`.
+The verdict was NOT compared with the kubelet's own code."""
 
 
 class Report:
@@ -50,12 +54,9 @@ class Report:
         """Return the counts as a Markdown table."""
         columns = list(Agreement)
         lines = [f"| 1.{self.minor} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-        for cell in sorted(self.cells):
-            lines.append(f"| {cell[0]} / {cell[1]} | " + " | ".join(str(self.cells[cell][column]) for column in columns) + " |")
-        total: Counter[Agreement] = Counter()
-        for counts in self.cells.values():
-            total.update(counts)
-        lines.append("| all | " + " | ".join(str(total[column]) for column in columns) + " |")
+        rows = {" / ".join(cell): self.cells[cell] for cell in sorted(self.cells)}
+        rows["all"] = sum(self.cells.values(), Counter())
+        lines += [f"| {name} | " + " | ".join(str(counts[column]) for column in columns) + " |" for name, counts in rows.items()]
         return "\n".join(lines)
 
 
@@ -93,10 +94,14 @@ def _answer(case: JSON) -> Answer:
         return Answer({}, unknown=f"{type(error).__name__}: {error}")
 
 
-def differences(binary: Path, cases: list[JSON]) -> list[bool]:
-    """Tell for each case whether model and oracle differ on it."""
-    answers = ask_oracle(binary, cases, timeout="10s")
-    return [compare(_answer(case), theirs) is Agreement.DIFFERENT for case, theirs in zip(cases, answers, strict=True)]
+def differences(binary: Path, cases: list[JSON]) -> list[str]:
+    """Return for each case in what model and oracle differ."""
+    answers = ask_oracle(binary, cases, repeat=3, timeout="10s")
+    return [_difference(_answer(case), theirs) for case, theirs in zip(cases, answers, strict=True)]
+
+
+def _difference(ours: Answer, theirs: JSON) -> str:
+    return difference(ours, theirs) if compare(ours, theirs) is Agreement.DIFFERENT else ""
 
 
 def show(report: Report, binary: Path, most: int) -> None:
@@ -112,19 +117,14 @@ def main(given: Sequence[str] | None = None) -> int:
     options = arguments(given)
     binary = oracle_path(options.minor)
     if not binary.exists():
-        print(
-            f"NO ORACLE: {binary} is missing; build it with `make -C tests/conformance/kubelet MINOR={options.minor}`",
-            file=sys.stderr,
-        )
-        print("The verdict was NOT compared with the kubelet's own code.", file=sys.stderr)
+        print(NO_ORACLE.format(binary=binary, minor=options.minor), file=sys.stderr)
         return 0 if options.optional else 2
     begun = time.monotonic()
     report = compare_all(options, binary)
     spent = time.monotonic() - begun
     print(report.table())
-    print(
-        f"\n{options.cases} cases, seed {options.seed}, {spent:.0f} s; of {report.judged} compared, {report.admitted} admitted; {len(report.differing)} differ"
-    )
+    print(f"\n{options.cases} cases, seed {options.seed}, {spent:.0f} s: {report.judged} compared, {report.admitted} admitted,")
+    print(f"{len(report.differing)} differ")
     if options.save:
         options.save.write_text("".join(json.dumps({"number": number, **case}) + "\n" for number, case in report.differing))
     if report.differing:

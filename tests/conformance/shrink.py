@@ -11,12 +11,13 @@ MAX_ROUNDS = 60
 _KEPT = {"apiVersion", "kind", "metadata", "selector", "kubernetes", "name", "image", "id"}
 
 
-def shrink(case: JSON, disagree: Callable[[list[JSON]], list[bool]]) -> JSON:
-    """Return a smaller case; `disagree` tells for each of a list of cases whether the two still differ on it."""
+def shrink(case: JSON, differences: Callable[[list[JSON]], list[str]]) -> JSON:
+    """Return a smaller case; `differences` tells for each of a list of cases in what the two differ on it (empty: they agree)."""
+    (wanted,) = differences([case])
     for _ in range(MAX_ROUNDS):
         candidates = list(simpler(case))
-        verdicts = disagree(candidates)
-        found = [candidate for candidate, differs in zip(candidates, verdicts, strict=True) if differs]
+        kinds = differences(candidates)
+        found = [candidate for candidate, kind in zip(candidates, kinds, strict=True) if kind and kind == wanted]
         if not found:
             return case
         case = min(found, key=_weight)

@@ -253,9 +253,9 @@ def grid_cases() -> Iterator[Case]:
 
 # --- every policy and scope --------------------------------------------------------------------------------------------
 
-FULL = {"cpuManagerPolicyOptions": {"full-pcpus-only": "true"}}
-PLR = {"featureGates": {"PodLevelResourceManagers": True}}
-PAGES = {"hugepages": {"1Gi": "8Gi"}}
+FULL: JSON = {"cpuManagerPolicyOptions": {"full-pcpus-only": "true"}}
+PLR: JSON = {"featureGates": {"PodLevelResourceManagers": True}}
+PAGES: JSON = {"hugepages": {"1Gi": "8Gi"}}
 NO_GPU: JSON = {}
 
 # name: (pod, kubelet fields, machine fields, "single/pod | single/container | restricted/pod | ... | best-effort/container")
@@ -492,24 +492,25 @@ def _three(
 
 
 def _reservation_cases() -> Iterator[Case]:
-    plain = {"memory": False}
-    one, two = {"reservedSystemCPUs": "0"}, {"reservedSystemCPUs": "0,1"}
+    plain: JSON = {"memory": False}
+    one: JSON = {"reservedSystemCPUs": "0"}
+    two: JSON = {"reservedSystemCPUs": "0,1"}
     yield from _three("F01 one thread reserved, 54 CPU", m112, pod(container("a", "54", gpu=1)), "A a{0}", **plain, **FULL, **one)
     yield from _three("F02 one thread reserved, 56 CPU", m112, pod(container("a", "56", gpu=1)), "A a{1}", **plain, **FULL, **one)
     nic = partial(m112, first={GPU: 4, NIC: 1})
     yield from _three("F03 half cores reserved", nic, pod(container("a", "54", gpu=1, nic=1)), "A a{0}", **plain, **FULL, **two)
-    four = {"reservedSystemCPUs": "0,56,28,84"}
+    four: JSON = {"reservedSystemCPUs": "0,56,28,84"}
     yield from _three("F04 a core reserved on each", m112, pod(container("a", "56")), "R | R | A a{0,1}", **plain, **four)
-    numeric = {"kubeReserved": {"cpu": "1500m"}, "systemReserved": {"cpu": "1"}}
+    numeric: JSON = {"kubeReserved": {"cpu": "1500m"}, "systemReserved": {"cpu": "1"}}
     yield from _three("F05 2500m reserved, 53 CPU", m112, pod(container("a", "53")), "A a{0}", **plain, **numeric)
     yield from _three(
         "F36 distributed", m128, pod(container("a", "124")), "R | R | A a{0,1}", cpuManagerPolicyOptions=DISTRIBUTED
     )
-    strict = {"cpuManagerPolicyOptions": {"full-pcpus-only": "true", "strict-cpu-reservation": "true"}}
+    strict: JSON = {"cpuManagerPolicyOptions": {"full-pcpus-only": "true", "strict-cpu-reservation": "true"}}
     yield from _three("F37 strict reservation", m128, pod(container("a", "60", gpu=4)), "A a{0}", **strict)
 
 
-DISTRIBUTED = {"full-pcpus-only": "true", "distribute-cpus-across-numa": "true"}
+DISTRIBUTED: JSON = {"full-pcpus-only": "true", "distribute-cpus-across-numa": "true"}
 
 
 def _eight_reserved(memory: str = "12388Mi") -> JSON:
@@ -526,7 +527,10 @@ def _small_node_cases() -> Iterator[Case]:
     yield from _three(
         "F10 NPS4 4 GPU 60 CPU", nps4, pod(container("a", "60", "300Gi", 4)), "R | A a{0,1,2,3} | A a{0,1,2,3}", **reserved
     )
-    socket = {"featureGates": {"CPUManagerPolicyAlphaOptions": True}, "cpuManagerPolicyOptions": {"align-by-socket": "true"}}
+    socket: JSON = {
+        "featureGates": {"CPUManagerPolicyAlphaOptions": True},
+        "cpuManagerPolicyOptions": {"align-by-socket": "true"},
+    }
     yield Case("F11 align-by-socket, single", nps4(kubelet(SINGLE, memory=False, **socket)), pod(container("a")), "start")
     narrow = pod(container("a", "8", "32Gi", 2))
     yield Case(
@@ -535,7 +539,7 @@ def _small_node_cases() -> Iterator[Case]:
 
 
 def _many_node_cases() -> Iterator[Case]:
-    nine_nodes = {"topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "9"}}
+    nine_nodes: JSON = {"topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "9"}}
     one = pod(container("a", "1"))
     yield Case("F13 9 NUMA nodes", nine(kubelet(RESTRICTED, memory=False)), one, "start")
     yield Case("F14 9 NUMA nodes allowed", nine(kubelet(RESTRICTED, memory=False, **nine_nodes)), one, *expectation("A a{1}"))
@@ -581,7 +585,7 @@ def _order_cases() -> Iterator[Case]:
 
 def _start_cases() -> Iterator[Case]:
     small = pod(container("a"))
-    gigabyte = {"hugepages-1Gi": "8Gi"}
+    gigabyte: JSON = {"hugepages-1Gi": "8Gi"}
 
     def reserving(*limits: JSON) -> JSON:
         return kubelet(reservedMemory=[{"numaNode": index, "limits": limit} for index, limit in enumerate(limits)])
