@@ -94,7 +94,7 @@ class Cluster:
 
     def calls(self, **labels: str) -> float:
         """Return how many decisions the replicas took, of those with `labels`."""
-        return sum(_sum(replica, "numalign_decisions_total", labels) for replica in self.replicas)
+        return sum(metric(replica, "numalign_decisions_total", labels) for replica in self.replicas)
 
     def _nodes(self) -> None:
         self.plane.node("dgx-1", {"cpu": "224", "memory": "2014Gi", "nvidia.com/gpu": "8"}, H100)
@@ -102,12 +102,13 @@ class Cluster:
         self.plane.node("plain-1", {"cpu": "64", "memory": "251Gi"}, {})
 
 
-def _sum(replica: Replica, metric: str, labels: Mapping[str, str]) -> float:
+def metric(replica: Replica, name: str, labels: Mapping[str, str]) -> float:
+    """Return the sum of a replica's metric over all series with `labels`."""
     with urllib.request.urlopen(f"{replica.metrics_url}/metrics", timeout=5) as response:  # noqa: S310  URL is ours
         lines = response.read().decode().splitlines()
     total = 0.0
     for line in lines:
-        match = re.fullmatch(rf"{metric}(?:\{{(.*)\}})? (\S+)", line)
+        match = re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", line)
         if match and all(f'{key}="{value}"' in (match[1] or "") for key, value in labels.items()):
             total += float(match[2])
     return total
