@@ -9,10 +9,11 @@ from typing import Any
 import jsonpatch
 
 from webhook.cli.manifests import Found
-from webhook.core import decide, explain, validate
+from webhook.core import decide, explain, validate, wellformed
 from webhook.core.change import Change
-from webhook.core.containers import Pod, field_path
+from webhook.core.containers import Pod, field_path, visit
 from webhook.core.decision import Decision, Request
+from webhook.core.edit import put
 from webhook.core.explain import Account
 from webhook.core.fixes import Fix
 from webhook.core.snapshot import Snapshot
@@ -24,6 +25,7 @@ class Explanation:
     """What becomes of one pod.
 
     Attributes:
+        stored: the pod as the API server hands it to the webhook: requests that are missing come from the limits.
         mutated: the mutating handler's decision.
         final: the validating handler's decision on the pod as mutated.
         after: the pod as mutated.
@@ -32,6 +34,7 @@ class Explanation:
     """
 
     found: Found
+    stored: Pod
     mutated: Decision
     final: Decision
     after: Pod
@@ -99,11 +102,23 @@ def _placement(placement: Placement) -> dict[str, Any]:
 def examine(found: Found, snapshot: Snapshot, label: str | None) -> Explanation:
     """Send a pod through both handlers, as the API server would, and account for what is not aligned."""
     request = Request(namespace=found.namespace, label=label)
-    mutated = decide.mutate(found.pod, request, snapshot)
-    after: Pod = jsonpatch.apply_patch(found.pod, mutated.patch) if mutated.patch else found.pod
+    stored = _defaulted(found.pod)
+    mutated = decide.mutate(stored, request, snapshot)
+    after: Pod = jsonpatch.apply_patch(stored, mutated.patch) if mutated.patch else stored
     final = decide.validate(after, request, snapshot)
-    before = validate.judged(found.pod, snapshot).verdicts if mutated.patch else final.verdicts
-    return Explanation(found, mutated, final, after, before, _account(after, final.verdicts, snapshot))
+    before = validate.judged(stored, snapshot).verdicts if mutated.patch else final.verdicts
+    return Explanation(found, stored, mutated, final, after, before, _account(after, final.verdicts, snapshot))
+
+
+def _defaulted(pod: Pod) -> Pod:
+    """Return the pod with requests taken from limits (`pkg/apis/core/v1/defaults.go`); one that is malformed as it is."""
+    if wellformed.problems({key: value for key, value in pod.items() if key != "kind"}):
+        return pod
+    for container in visit(pod):
+        limits, requests = container.quantities("limits"), container.quantities("requests")
+        if limits.keys() - requests.keys():
+            pod = put(pod, (*container.path, "resources", "requests"), {**limits, **requests})
+    return pod
 
 
 def _account(after: Pod, verdicts: Mapping[str, Verdict], snapshot: Snapshot) -> Account:

@@ -121,7 +121,7 @@ def _diff(explained: Explanation) -> Iterator[RenderableType]:
         return
     from rich.text import Text  # noqa: PLC0415
 
-    before, after = (to_yaml(_without_record(pod)).splitlines() for pod in (explained.found.pod, explained.after))
+    before, after = (to_yaml(_without_record(pod)).splitlines() for pod in (explained.stored, explained.after))
     yield "[bold]What the webhook changes[/]"
     for line in list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]:
         yield Text(f"  {line}", style=_DIFF_COLOURS.get(line[:1], ""))

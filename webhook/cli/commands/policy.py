@@ -85,5 +85,7 @@ def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "-"
-    return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        return "\n".join(map(_text, value)) if value and isinstance(value[0], dict) else ", ".join(map(str, value)) or "-"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_text(each)}" for key, each in value.items())
+    return str(value).lower() if isinstance(value, bool) else str(value)
