@@ -95,7 +95,7 @@ def test_a_pod_that_the_api_server_refuses_is_invalid() -> None:
         ({"nodeClass": CLASS}, "line 1: pod: expected a Pod"),
         (
             {"nodeClass": {**CLASS, "spec": {}}, "pod": pod(1)},
-            "line 1: nodeClass: spec.selector: is required; spec.topology: is required",
+            "line 1: nodeClass: spec.topology: is required",
         ),
         ({"nodeClass": "nowhere", "pod": pod(1)}, "line 1: nodeClass: no class is called 'nowhere'"),
     ],
