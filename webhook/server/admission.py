@@ -17,7 +17,7 @@ def blueprint(live: Live, metrics: Metrics) -> Blueprint:
     made = Blueprint("admission", __name__)
     record = _recorder(metrics)
     for path, route in review.ROUTES.items():
-        made.add_url_rule(path, path, _view(route, live, record), methods=["POST"])
+        made.add_url_rule(path, path, _view(route, live, record), methods=["POST"], provide_automatic_options=False)
     return made
 
 

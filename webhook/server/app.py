@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from flask import Flask, Response
-from werkzeug.exceptions import HTTPException
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from webhook.config.live import Live
 from webhook.server import admission, echo, health, logs
@@ -13,6 +13,10 @@ from webhook.server.metrics import Metrics
 
 BODY_LIMIT = 7 * 1024**2
 """Bytes. The API server takes objects of 3 MiB; an update's review carries the old and the new one, and a little more."""
+
+
+DISCARDED = 16 * 1024**2
+"""Bytes of a body over the limit that are read all the same: a client that still writes when we close never sees the answer."""
 
 
 def create_app(live: Live, metrics: Metrics, drain: health.Drain, *, with_echo: bool = False) -> Flask:
@@ -37,6 +41,7 @@ def create_plain_app(live: Live, metrics: Metrics, drain: health.Drain) -> Flask
 def _flask() -> Flask:
     app = Flask("numalign", static_folder=None)
     app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(RequestEntityTooLarge, _too_large)
     app.register_error_handler(Exception, _unexpected)
     return app
 
@@ -44,6 +49,13 @@ def _flask() -> Flask:
 def _http_error(error: HTTPException) -> Response:
     headers = [(k, v) for k, v in error.get_headers() if k in {"Allow", "Retry-After"}]
     return Response(f"{error.description}\n", error.code, headers, mimetype="text/plain")
+
+
+def _too_large(error: RequestEntityTooLarge) -> Response:
+    stream, left = request.environ["wsgi.input"], DISCARDED
+    while left > 0 and (read := len(stream.read(min(left, 65536)))):
+        left -= read
+    return _http_error(error)
 
 
 def _unexpected(error: Exception) -> Response:

@@ -40,9 +40,7 @@ def show(place: Place, console: Console) -> None:
     trust = ssl.create_default_context(cafile=place.ca)
     connection = http.client.HTTPSConnection("127.0.0.1", place.port, timeout=10, context=trust)
     files = sorted(REVIEWS.glob("*.json"))
-    console.print(
-        f"\nnumalign is up, and gets reviews of {len(files)} pods as an API server sends them, from a namespace in mode strict."
-    )
+    console.print(f"\nnumalign is up, and gets reviews of {len(files)} pods as an API server sends them, in strict mode.")
     for file in files:
         _show_review(connection, file, console)
     connection.close()

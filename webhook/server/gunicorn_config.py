@@ -42,7 +42,7 @@ def options(settings: Settings, fd: int, drain: Drain, on_worker: Callable[[Any]
     return {
         "bind": [f"fd://{fd}"],
         "workers": 1,
-        "worker_class": "webhook.server.worker.DeferringWorker",
+        "worker_class": "webhook.server.worker.PatientWorker",
         "threads": settings.threads,
         "keepalive": KEEP_ALIVE_SECONDS,
         "graceful_timeout": GRACEFUL_SECONDS,
@@ -68,7 +68,7 @@ def _memory_directory() -> str | None:
 
 def _closing_while(drain: Drain) -> Callable[[Any, Any], None]:
     def pre_request(_worker: Any, request: Any) -> None:
-        if drain:
+        if drain.under_way:
             request.force_close()
 
     return pre_request

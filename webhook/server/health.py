@@ -21,7 +21,9 @@ class Drain:
     def __init__(self, file: Path | None) -> None:
         self._file = file
 
-    def __bool__(self) -> bool:
+    @property
+    def under_way(self) -> bool:
+        """Tell whether the file exists."""
         return self._file is not None and self._file.exists()
 
 
@@ -39,7 +41,7 @@ def probes(live: Live, drain: Drain) -> Blueprint:
 
     @made.get("/readyz")
     def readyz() -> Response:
-        if drain:
+        if drain.under_way:
             return _text(HTTPStatus.SERVICE_UNAVAILABLE, "draining")
         status = live.status
         if status.generation == 0:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-IO_SECONDS = 2.0
-"""Longest wait for one read or write: the API server itself gives up on us after 2 s (mutating) or 3 s (validating)."""
+IO_SECONDS = 1.0
+"""Longest wait for one read or write: the API server gives up on the whole call after 2 s (mutating) or 3 s (validating)."""
 
 REQUEST_SECONDS = 10.0
 """Longest time for one request, handshake included, against peers that send a byte now and then."""
