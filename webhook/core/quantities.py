@@ -37,7 +37,7 @@ def parse(value: Any) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise InvalidQuantityError(f"expected a quantity such as 500m, 2 or 64Gi, got {value!r:.40}")
-    return _parse_text(str(value))
+    return _parse_text(str(value).strip())
 
 
 @lru_cache(maxsize=4096)

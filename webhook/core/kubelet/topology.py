@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
 from math import prod
-from operator import and_
+from operator import and_, or_
 
 from webhook.core.kubelet import masks
 from webhook.core.kubelet.config import KubeletConfig
@@ -158,14 +158,16 @@ def _preferred(lists: Sequence[HintList], everything: int) -> set[int]:
 
 
 def _reachable(lists: Sequence[HintList], everything: int) -> set[int]:
-    """Return every non-empty AND over one hint of each list; without lists there is none."""
+    """Return every non-empty AND over one hint of each list; a list without a mask restricts nothing.
 
-    def fold(reached: set[int], hints: HintList) -> set[int]:
-        if hints and hints[0].mask is None:
-            return reached
-        return {mask & hint.mask for mask in reached for hint in hints if hint.mask is not None}
-
-    return reduce(fold, lists, {everything}) - {0}
+    Short lists come first: of the long ones only what lies on the nodes reached so far makes a difference.
+    """
+    reached = {everything}
+    for hints in sorted(lists, key=len):
+        nodes = reduce(or_, reached, 0)
+        offered = {nodes if hint.mask is None else hint.mask & nodes for hint in hints}
+        reached = {mask & other for mask in reached for other in offered}
+    return reached - {0}
 
 
 def _narrowest(hints: HintList) -> int:

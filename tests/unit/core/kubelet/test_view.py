@@ -117,3 +117,9 @@ def test_what_cannot_be_decoded_is_invalid():
     assert isinstance(found, Refusal)
     assert found.reason == "Invalid"
     assert found.message.startswith("spec.containers[0].resources.limits[cpu]:")
+
+
+def test_blanks_around_an_amount_are_dropped():
+    (found,) = stored(pod({"limits": {"cpu": " 8 "}})).containers
+
+    assert text(found.limits) == {"cpu": "8"}
