@@ -206,9 +206,7 @@ def _served(found: Plan) -> int:
 
 def _keeps(before: Verdict, after: Verdict) -> bool:
     """Tell whether a class that admits the pod, or may, still does; a kubelet that never finishes does no worse than before."""
-    if after.admitted and after.certain and not after.unknown:
-        return True
-    return before.outcome is Outcome.REFUSED or bool(before.unknown and after.unknown)
+    return after.surely_admitted or before.outcome is Outcome.REFUSED or bool(before.unknown and after.unknown)
 
 
 def _why_not(scene: Scene, wanted: Asks) -> str | None:

@@ -59,6 +59,7 @@ class Verdict:
         masks: container -> NUMA nodes of the stored hint, ascending; None where it has none. Empty when not admitted.
         aligned: DESIGN section 2.
         certain: False where any of these depends on the kubelet's chance; then none of them counts.
+        possible: what chance may bring where it is not certain; empty where it is.
         unknown: why there is no verdict (the class's kubelet would never finish, say); empty: there is one.
         container: the container at which a refusal struck; empty: the pod as a whole, or admitted.
         placements: container -> where it lands; empty when not admitted.
@@ -72,6 +73,7 @@ class Verdict:
     masks: Mapping[str, tuple[int, ...] | None] = field(default_factory=dict)
     aligned: bool = False
     certain: bool = True
+    possible: frozenset[Outcome] = frozenset()
     unknown: str = ""
     container: str = ""
     placements: Mapping[str, Placement] = field(default_factory=dict)
@@ -80,8 +82,23 @@ class Verdict:
     @property
     def outcome(self) -> Outcome:
         """Return the verdict in one word; a kubelet that does not start refuses, what is left to chance is unknown."""
-        if self.unknown or not self.certain:
+        if self.unknown:
             return Outcome.UNKNOWN
+        if self.certain:
+            return self.one_outcome
+        # Refused it is, whichever reason comes first.
+        return Outcome.REFUSED if self.possible == {Outcome.REFUSED} else Outcome.UNKNOWN
+
+    @property
+    def one_outcome(self) -> Outcome:
+        """Return what becomes of the pod by one sequence of chances, the one that the other fields tell of."""
         if not self.admitted:
             return Outcome.REFUSED
         return Outcome.ALIGNED if self.aligned else Outcome.ADMITTED
+
+    @property
+    def surely_admitted(self) -> bool:
+        """Tell whether the pod is admitted whatever chance brings, even if its alignment hangs on it."""
+        if self.unknown:
+            return False
+        return self.admitted if self.certain else bool(self.possible) and Outcome.REFUSED not in self.possible

@@ -14,7 +14,7 @@ from typing import Any, Final
 from webhook.core.containers import Pod
 from webhook.core.kubelet import aligned, cost, fit, masks
 from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER, SHARED_CPUS
-from webhook.core.kubelet.chance import Chooser, Matters, outcomes
+from webhook.core.kubelet.chance import Chooser, Matters, outcomes, possible
 from webhook.core.kubelet.contract import ContainerView, Hint, HintProvider, Hints, KubeletPanicError, PodView, Refusal
 from webhook.core.kubelet.cpu import KUBELET_PANIC, CpuManager
 from webhook.core.kubelet.devices import DeviceManager
@@ -22,7 +22,7 @@ from webhook.core.kubelet.memory import MemoryManager
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.kubelet.topology import NONE, Merged
 from webhook.core.kubelet.view import view
-from webhook.core.verdict import Verdict
+from webhook.core.verdict import Outcome, Verdict
 
 TOPOLOGY_AFFINITY_ERROR: Final = "TopologyAffinityError"
 
@@ -51,7 +51,15 @@ def judge_view(node: NodeKubelet, stored: PodView | Refusal) -> Verdict:
         first, certain = outcomes(lambda chooser: _Admission(node, pod, chooser).verdict(), partial(_matters, node), _same)
     except (masks.TooManyMasksError, _EndlessError) as error:
         return Verdict(unknown=str(error))
-    return replace(first, certain=False) if first.certain and not certain else first
+    if first.certain and certain:
+        return first
+    return replace(first, certain=False, possible=_possible(node, pod, _matters(node, first)))
+
+
+def _possible(node: NodeKubelet, pod: PodView, matters: Matters) -> frozenset[Outcome]:
+    """Return what chance may make of the pod; everything where there are too many choices to try."""
+    found, complete = possible(lambda chooser: _Admission(node, pod, chooser).verdict().one_outcome, matters)
+    return found if complete else frozenset({Outcome.ALIGNED, Outcome.ADMITTED, Outcome.REFUSED})
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:

@@ -99,6 +99,19 @@ def outcomes(run: Callable[[Chooser], _T], matters: Callable[[_T], Matters], sam
     return first, False
 
 
+def possible(run: Callable[[Chooser], _T], matters: Matters) -> tuple[frozenset[_T], bool]:
+    """Return the outcomes that any sequence of choices may bring, and whether these are all of them."""
+    found: set[_T] = set()
+    script: Sequence[int] | None = ()
+    for _ in range(_MOST_RUNS):
+        chooser = Chooser(script, matters)
+        found.add(run(chooser))
+        script = _next_script(chooser.path)
+        if script is None or not chooser.complete:
+            return frozenset(found), script is None and chooser.complete
+    return frozenset(found), False
+
+
 def _next_script(path: Sequence[tuple[int, int]]) -> list[int] | None:
     """Return the choices that follow these in depth-first order; None after the last ones."""
     indices = [taken for taken, _ in path]

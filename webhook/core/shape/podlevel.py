@@ -21,7 +21,7 @@ def pod_level_shapes(scene: Scene) -> Iterator[Amounts]:
     if cpus.limit == 0 or size.limit == 0 or never or not scene.bearers:
         return
     units = _units(scene)
-    floor = share.memory(units, scene.candidates) or scene.policy.memory.default
+    floor = max(share.memory(units, scene.candidates) or 0, scene.policy.memory.default)
     tmpfs = sum(memory.tmpfs(scene.pod, each, share.half_node(scene.candidates)) for each in scene.containers)
     yield Amounts(
         cpu.of_device_container(

@@ -107,11 +107,13 @@ def sized_by(scene: Scene, container: Container) -> tuple[Candidate, ...]:
 
 
 def shares_silently(scene: Scene, asks: Asks) -> bool:
-    """Tell whether a container asks for parts of devices, wherever it may land, and declares neither CPU nor memory."""
+    """Tell whether a device container asks for parts of devices, wherever it may land, and declares neither CPU nor memory."""
     if scene.policy.shape_shared:
         return False
     return any(
-        _is_silent(ask.container) and (ask.entry.kind is Kind.SHARED or not sized_by(scene, ask.container))
+        ask.container.path in scene.bearers
+        and _is_silent(ask.container)
+        and (ask.entry.kind is Kind.SHARED or not sized_by(scene, ask.container))
         for ask in asks.accelerators
     )
 

@@ -127,7 +127,8 @@ def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) 
     if choice.wide and declared_cpu.is_silent and declared_memory.is_silent:
         least = width.least(scene, container, *part)
         cpus, size = max(cpus or 0, -(-least.cpu // (step * 1000)) * step * 1000), max(size or 0, least.memory)
-    floor = scene.policy.memory.default if size is None else size
+    # A share may be next to nothing, where many share a node; then it is no better than any container's default.
+    floor = max(size or 0, scene.policy.memory.default)
     return Amounts(
         cpu.of_device_container(declared_cpu, cpus, step, scene.policy.cpu),
         memory.of_container(declared_memory, floor, _tmpfs(scene, container)),
