@@ -188,17 +188,27 @@ def _gaps(containers: Iterable[Container], node: NodeKubelet) -> Iterator[Change
 
 def _evened_out(container: Container, resource: str, node: NodeKubelet) -> Change | None:
     """Return the change that makes request and limit equal: a limit stays, a missing one becomes the request."""
-    request = container.quantities("requests").get(resource)
-    limit = container.quantities("limits").get(resource)
-    if limit is None:
-        field, present = "limits", ""
-        amount = _parsed(request) if request is not None else _share(container, resource, node)
-    elif request is not None and _parsed(request) != _parsed(limit):
-        field, present, amount = "requests", str(request), _parsed(limit)
-    else:
+    request, limit = (container.quantities(field).get(resource) for field in ("requests", "limits"))
+    asked = {field: _parsed(quantity) for field, quantity in (("requests", request), ("limits", limit)) if quantity is not None}
+    if limit is not None and len(set(asked.values())) == 1:
         return None
+    wanted = asked.get("limits", asked.get("requests")) or _share(container, resource, node)
+    amount = _exclusive_or_shared(container, wanted, asked.get("requests", 0), node) if resource == CPU else wanted
+    # A request that is missing needs no writing: the API server takes it from the limit.
+    now = {"requests": amount, "limits": None, **asked}
+    fields = tuple(field for field in ("requests", "limits") if now[field] != amount)
+    present = (limit if fields[-1] == "limits" else request) or ""
     text = written(resource, amount)
-    return Change(container.name, container.path, (field,), resource, present, text, _EVENED_OUT, evens_out=True)
+    return Change(container.name, container.path, fields, resource, str(present), text, _EVENED_OUT, evens_out=True)
+
+
+def _exclusive_or_shared(container: Container, wanted: int, least: int, node: NodeKubelet) -> int:
+    """Return CPUs that the kubelet takes: whole cores beside devices; elsewhere what is no whole core is shared."""
+    width = _width(node) * NANO
+    if container.kind is not Kind.INIT and has_devices(container, node):
+        lower = wanted // width * width
+        return lower if lower >= max(least, width) else -(-wanted // width) * width
+    return wanted - MILLI_IN_NANO if is_whole(wanted) and wanted % width else wanted
 
 
 def _share(container: Container, resource: str, node: NodeKubelet) -> int:

@@ -108,8 +108,9 @@ def _gap(gap: Gap) -> str:
 def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Iterator[str]:
     for knob in diagnosis.blamed or _surely(pod, node):
         yield _of_hami(knob, verdict) or _clause(knob, diagnosis.blamed, pod, verdict, node) or _own_words(verdict)
-    if diagnosis.missing and diagnosis.fixes and diagnosis.fixes[0].changes[: len(diagnosis.missing)] == diagnosis.missing:
-        yield not_guaranteed(diagnosis.missing)
+    evened_out = [change for fix in diagnosis.fixes[:1] for change in fix.changes if change.evens_out]
+    if diagnosis.missing and evened_out:
+        yield not_guaranteed(evened_out)
 
 
 def _surely(pod: Pod, node: NodeKubelet) -> tuple[Knob, ...]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from webhook.core import explain
 from webhook.core.change import applied
+from webhook.core.knobs import missing_limits
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.verdict import Gap, Verdict
@@ -269,3 +270,34 @@ def test_whatever_is_proposed_works_where_it_says_so(mine: Amounts, other: Amoun
         assert fix.classes == ("node",)
         assert admit.judge(where, applied(of, fix.changes)).aligned
         assert len({change.path for change in fix.changes}) == len(fix.changes)
+
+
+def test_limits_that_are_filled_in_fit_whole_cores() -> None:
+    mixed = pod(
+        container(requests={"cpu": "2500m", "memory": "64Gi"}, cpu="7", memory="128Gi", gpu=1),
+        container("proxy", requests={"cpu": "1", "memory": "1Gi"}),
+    )
+    assert refused(mixed, node(cpuManagerPolicyOptions=FULL_CORES))[2:] == [
+        "  container trainer, resources.limits.cpu: now 7, use 6, in the requests too",
+        "  container trainer, resources.requests.memory: now 64Gi, use 128Gi",
+        "  container proxy, resources.limits.cpu: now missing, use 999m, in the requests too",
+        "  container proxy, resources.limits.memory: now missing, use 1Gi",
+    ]
+
+
+def test_what_the_mutation_fills_in_is_not_asked_of_the_author() -> None:
+    of, where = pod(container(gpu=5)), node()
+
+    def created(changed: dict[str, Any]) -> dict[str, Verdict]:
+        filled = applied(changed, missing_limits(changed, where))
+        return {"node": admit.judge(where, filled)}
+
+    judged = {"node": admit.judge(where, of)}
+    found = explain.account(of, judged, {"node": where}, CATALOGUE, created=created)
+    assert explain.message(found).splitlines()[1:] == [
+        "  node: trainer needs 5 GPUs on one NUMA node; each has 4",
+        "Nearest change that aligns it (on node):",
+        "  container trainer, resources.limits[nvidia.com/gpu]: now 5, use 4",
+    ]
+    assert refused(of, where)[1] == "    - trainer needs 5 GPUs on one NUMA node; each has 4"
+    assert any("limits.memory: now missing" in line for line in refused(of, where))
