@@ -206,16 +206,13 @@ json_values = st.recursive(
     max_leaves=8,
 )
 pod_keys = st.sampled_from(["spec", "metadata", "kind"])
-spec_keys = st.sampled_from(
-    ["containers", "initContainers", "nodeSelector", "affinity", "tolerations", "volumes", "resources", "os"]
-)
-odd_containers = st.lists(
-    st.dictionaries(st.sampled_from(["name", "resources", "restartPolicy", "volumeMounts"]), json_values), max_size=3
-)
+spec_keys = st.sampled_from(["initContainers", "nodeSelector", "affinity", "tolerations", "volumes", "resources", "os"])
+container_keys = st.sampled_from(["name", "resources", "restartPolicy", "volumeMounts"])
+odd_containers = st.lists(st.dictionaries(container_keys, json_values), max_size=3)
 odd_pods = st.builds(
     lambda whole, spec, containers: pod(**spec, **({"containers": containers} if containers else {})) | whole,
     st.dictionaries(pod_keys, json_values, max_size=1),
-    st.dictionaries(spec_keys, json_values, max_size=3).map(lambda d: {k: v for k, v in d.items() if k != "containers"}),
+    st.dictionaries(spec_keys, json_values, max_size=3),
     odd_containers,
 )
 

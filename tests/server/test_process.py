@@ -89,11 +89,8 @@ def test_probes_and_metrics(server: Running) -> None:
     assert server.plain("/readyz") == (200, "ok\n")
     status, text = server.plain("/metrics")
     assert status == 200
-    samples = {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    found = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    samples = {(sample.name, *sample.labels.values()): sample.value for sample in found}
     assert samples["numalign_would_refuse_total", "team-a"] == 1
     assert samples["numalign_config_reload_success",] == 1
     assert samples["numalign_cert_expiry_seconds",] > 3600
@@ -141,9 +138,8 @@ def half_a_hello(_server: Running, peer: socket.socket) -> socket.socket:
 
 def half_a_body(server: Running, peer: socket.socket) -> socket.socket:
     wrapped = ssl.create_default_context(cafile=server.ca).wrap_socket(peer, server_hostname="127.0.0.1")
-    wrapped.sendall(
-        f"POST {MUTATE} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n".encode() + b"{"
-    )
+    head = f"POST {MUTATE} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n"
+    wrapped.sendall(f"{head}{{".encode())
     return wrapped
 
 
@@ -214,10 +210,17 @@ def test_another_certificate(tmp_path: Path, policy: Path) -> None:
         assert connection.sock is used
 
 
+def replace(file: Path, text: str) -> None:
+    """Change a file at once, as a ConfigMap's volume does: half a file would be another error."""
+    following = file.with_suffix(".next")
+    following.write_text(text)
+    following.replace(file)
+
+
 def test_files_that_change(files: selfsigned.Files, policy: Path) -> None:
     good = policy.read_text()
     with started(files, "--policy", policy, "--reload-seconds", "0.05") as server, connected(server) as connection:
-        policy.write_text(good.replace("mode: strict", "mode: stirct"))
+        replace(policy, good.replace("mode: strict", "mode: stirct"))
         problem = server.event(lambda line: line["level"] == "error")["problem"]
         assert problem.startswith(f"{policy}:5: spec.mode:")
         status, text = server.plain("/readyz")
@@ -225,7 +228,7 @@ def test_files_that_change(files: selfsigned.Files, policy: Path) -> None:
         assert "numalign_config_reload_success 0.0" in server.plain("/metrics")[1]
         assert not json.loads(post(connection, "/validate/pods/default", encoded(pod(8)))[1])["response"]["allowed"]
 
-        policy.write_text(good.replace("mode: strict", "mode: audit"))
+        replace(policy, good.replace("mode: strict", "mode: audit"))
         server.event(lambda line: line["event"] == "in force" and line["generation"] == 2)
         assert server.plain("/readyz") == (200, "ok\n")
         assert "numalign_config_reload_success 1.0" in server.plain("/metrics")[1]

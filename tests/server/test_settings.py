@@ -10,9 +10,9 @@ from webhook.server.health import Drain
 from webhook.server.settings import Settings
 
 
-def made(settings: Settings, drain: Drain | None = None) -> Config:
+def made(settings: Settings, drain: Drain = Drain(None)) -> Config:
     config = Config()
-    for name, value in gunicorn_config.options(settings, 3, drain or Drain(None), lambda _: None).items():
+    for name, value in gunicorn_config.options(settings, 3, drain, lambda _: None).items():
         config.set(name, value)
     return config
 
@@ -29,7 +29,7 @@ def test_gunicorn_takes_every_setting() -> None:
 
 def test_the_drain_file_closes_connections(tmp_path: Path) -> None:
     file = tmp_path / "drain"
-    config = made(Settings(), Drain(file))
+    config = made(Settings(cert=Path("a"), key=Path("b")), Drain(file))
     closed: list[bool] = []
     request = SimpleNamespace(force_close=lambda: closed.append(True))
     config.pre_request(None, request)
