@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint types layers check bench lock clean venv control-plane e2e
+.PHONY: run test lint types layers check bench lock clean venv control-plane e2e demo latency
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +38,12 @@ control-plane: venv ## find etcd, kube-apiserver, -controller-manager, -schedule
 
 e2e: control-plane ## the webhook on a real control plane
 	$(BIN)/pytest -q tests/e2e
+
+demo: control-plane ## a control plane with the webhook on this machine, pods before and after, and a kubeconfig to play with
+	$(BIN)/python -m tests.e2e.demo
+
+latency: control-plane ## what the webhook adds to a pod create on a real API server, beside a plain Go webhook
+	$(BIN)/python -m tests.e2e.latency
 
 bench: venv ## prints a table; nothing here is a test
 	$(BIN)/python -m tests.bench

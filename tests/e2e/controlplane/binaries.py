@@ -88,6 +88,20 @@ def _go_build(directory: Path) -> None:
         raise MissingError(f"`{' '.join(command)}` in {_HERE} failed; its output is above")
 
 
+def build_baseline() -> Path:
+    """Build the plain Go webhook that ours is measured against, and return where it is.
+
+    Raises:
+        MissingError: the build failed.
+    """
+    with _lock():
+        path = cache() / "baseline"
+        command = ["nice", "-n", "10", "go", "build", "-trimpath", "-o", str(path), "./baseline"]
+        if subprocess.run(command, cwd=_HERE, env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}, check=False).returncode:
+            raise MissingError(f"`{' '.join(command)}` in {_HERE} failed; its output is above")
+        return path
+
+
 def _version_flags() -> str:
     """Without these the programs call themselves v0.0.0, and features that compare versions go by that."""
     major, minor, _ = VERSION.removeprefix("v").split(".")

@@ -28,8 +28,13 @@ L40S = {"nvidia.com/gpu.product": "NVIDIA-L40S"}
 class Cluster:
     """A control plane with our webhook installed; a context manager."""
 
-    def __init__(self, plane: ControlPlane, extra: Mapping[str, Sequence[str]] | None = None) -> None:
-        self.plane = plane
+    def __init__(
+        self,
+        plane: ControlPlane,
+        extra: Mapping[str, Sequence[str]] | None = None,
+        ports: Mapping[int, int] | None = None,
+    ) -> None:
+        self.plane, self._ports = plane, ports
         self._extra = {"certs": CERTS, **(extra or {})}
         self.replicas: list[Replica] = []
         self.service: Service | None = None
@@ -50,7 +55,7 @@ class Cluster:
         self._nodes()
         self.plane.must("apply", "-k", str(OVERLAY))
         self.start_replicas()
-        self.service = Service(self.plane, self.replicas)
+        self.service = Service(self.plane, self.replicas, self._ports)
         self.register()
         for mode in MODES:
             self.plane.namespace(mode, {"numalign.io/mode": mode})

@@ -6,7 +6,7 @@ Like kube-proxy it picks a replica for a new connection and leaves those that ex
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.e2e.controlplane.plane import ControlPlane
 from tests.e2e.controlplane.processes import Process
@@ -37,10 +37,17 @@ def has_haproxy() -> bool:
     return shutil.which("haproxy") is not None
 
 
-class Service:
-    """haproxy for the Service `numalign`."""
+_EXTRA = """
+listen extra-{here}
+  bind 127.0.0.1:{here}
+  server one 127.0.0.1:{there}
+"""
 
-    def __init__(self, plane: ControlPlane, replicas: Sequence[Replica]) -> None:
+
+class Service:
+    """haproxy for the Service `numalign`; `extra`: more local ports, and the local ports that they lead to."""
+
+    def __init__(self, plane: ControlPlane, replicas: Sequence[Replica], extra: Mapping[int, int] | None = None) -> None:
         service = plane.api.get("/api/v1/namespaces/numalign-system/services/numalign")
         self.address: str = service["spec"]["clusterIP"]
         socket = plane.directory / "haproxy.sock"
@@ -49,6 +56,7 @@ class Service:
             _SERVER.format(name=each.name, address=each.address, port=each.webhook_port, metrics=each.metrics_port)
             for each in replicas
         )
+        text += "".join(_EXTRA.format(here=here, there=there) for here, there in (extra or {}).items())
         config = plane.directory / "haproxy.cfg"
         config.write_text(text)
         self._process = Process("haproxy", ["haproxy", "-db", "-f", config], plane.logs)
