@@ -47,7 +47,13 @@ def _gate(row: list[str], column: int, minor: int, present: Mapping[str, list[st
 
 def enabled_gates(minor: int, given: Mapping[str, bool]) -> frozenset[str]:
     """Return the gates that are on. A gate that is given counts as given, whatever AllAlpha or AllBeta say."""
-    return frozenset(name for name, gate in known_gates(minor).items() if _is_on(name, gate, given))
+    return _enabled_gates(minor, tuple(given.items()))
+
+
+@lru_cache(maxsize=256)
+def _enabled_gates(minor: int, given: tuple[tuple[str, bool], ...]) -> frozenset[str]:
+    settings = dict(given)
+    return frozenset(name for name, gate in known_gates(minor).items() if _is_on(name, gate, settings))
 
 
 def _is_on(name: str, gate: Gate, given: Mapping[str, bool]) -> bool:
