@@ -9,8 +9,10 @@ from webhook.server import gunicorn_config
 from webhook.server.health import Drain
 from webhook.server.settings import Settings
 
+NO_DRAIN = Drain(None)
 
-def made(settings: Settings, drain: Drain = Drain(None)) -> Config:
+
+def made(settings: Settings, drain: Drain = NO_DRAIN) -> Config:
     config = Config()
     for name, value in gunicorn_config.options(settings, 3, drain, lambda _: None).items():
         config.set(name, value)
