@@ -134,7 +134,7 @@ def advice(change: Change) -> str:
     """Return what to do with one field: `now 5, use 4`."""
     if not change.value:
         return f"now {change.present}, remove it"
-    both = ", in the requests too" if len(change.fields) > 1 else ""
+    both = " (limits and requests)" if len(change.fields) > 1 else ""
     return f"now {change.present or 'missing'}, use {change.value}{both}"
 
 

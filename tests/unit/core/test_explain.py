@@ -129,7 +129,7 @@ CASES: dict[str, Callable[[], Case]] = {
         pod(container(cpu="60", memory="64Gi", gpu=1, requests={"cpu": "60"})),
         node(cpus=56),
         "trainer asks 60 CPUs; NUMA node 0 leaves 52 to pods, node 1 56",
-        ["container trainer, resources.limits.cpu: now 60, use 56, in the requests too"],
+        ["container trainer, resources.limits.cpu: now 60, use 56 (limits and requests)"],
     ),
 }
 
@@ -278,9 +278,9 @@ def test_limits_that_are_filled_in_fit_whole_cores() -> None:
         container("proxy", requests={"cpu": "1", "memory": "1Gi"}),
     )
     assert refused(mixed, node(cpuManagerPolicyOptions=FULL_CORES))[2:] == [
-        "  container trainer, resources.limits.cpu: now 7, use 6, in the requests too",
+        "  container trainer, resources.limits.cpu: now 7, use 6 (limits and requests)",
         "  container trainer, resources.requests.memory: now 64Gi, use 128Gi",
-        "  container proxy, resources.limits.cpu: now missing, use 999m, in the requests too",
+        "  container proxy, resources.limits.cpu: now missing, use 999m (limits and requests)",
         "  container proxy, resources.limits.memory: now missing, use 1Gi",
     ]
 
