@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Mapping
@@ -19,10 +20,17 @@ _SHARED: tuple[structlog.typing.Processor, ...] = (
 )
 
 
+_encode = json.JSONEncoder(default=str).encode
+
+
+def _serialize(fields: Any, **_: Any) -> str:
+    return _encode(fields)
+
+
 def configure(level: str = "info") -> None:
     """Send structlog's lines to standard output as JSON, from `level` on."""
     structlog.configure(
-        processors=[*_SHARED, structlog.processors.JSONRenderer()],
+        processors=[*_SHARED, structlog.processors.JSONRenderer(_serialize)],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stdout),
         cache_logger_on_first_use=True,
@@ -48,7 +56,7 @@ def decision_fields(handler: str, call: Envelope, decision: Decision, seconds: f
 def stdlib_formatter() -> logging.Formatter:
     """Return the formatter that makes such lines of the standard library's records."""
     before = [*_SHARED, structlog.stdlib.add_logger_name]
-    return structlog.stdlib.ProcessorFormatter(processor=structlog.processors.JSONRenderer(), foreign_pre_chain=before)
+    return structlog.stdlib.ProcessorFormatter(processor=structlog.processors.JSONRenderer(_serialize), foreign_pre_chain=before)
 
 
 def logger(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -29,6 +30,7 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each, which nobody reads
         self.registry = registry = CollectorRegistry()
+        self._children: dict[tuple[Any, ...], Counter] = {}
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
 
@@ -64,12 +66,19 @@ class Metrics:
     def observe(self, handler: str, namespace: str, decision: Decision, *, dry_run: bool, seconds: float) -> None:
         """Count one decision. A dry run creates nothing, so it injects nothing and would refuse nothing."""
         self.seconds.labels(handler).observe(seconds)
-        self.decisions.labels(handler, decision.mode, decision.outcome, decision.reason, str(dry_run).lower()).inc()
+        self._count(self.decisions, handler, decision.mode, decision.outcome, decision.reason, str(dry_run).lower())
         if dry_run:
             return
         for name, verdict in decision.verdicts.items():
-            self.class_verdict.labels(name, verdict.outcome).inc()
+            self._count(self.class_verdict, name, verdict.outcome)
         self._count_outcome(handler, namespace, decision)
+
+    def _count(self, counter: Counter, *labels: str) -> None:
+        # `labels` takes a lock and makes texts of its arguments; a decision counts a dozen of these
+        child = self._children.get((counter, *labels))
+        if child is None:
+            child = self._children[counter, *labels] = counter.labels(*labels)
+        child.inc()
 
     def _count_outcome(self, handler: str, namespace: str, decision: Decision) -> None:
         # a pod passes both webhooks: what is injected counts where it happens, the rest where the final pod is judged
@@ -77,7 +86,7 @@ class Metrics:
             self.injected_cpu.inc(max(0.0, decision.injected_cpu))
             self.injected_memory.inc(max(0, decision.injected_memory))
         elif handler == "validate" and decision.outcome == "would-refuse":
-            self.would_refuse.labels(namespace).inc()
+            self._count(self.would_refuse, namespace)
         elif handler == "validate" and decision.outcome == "undescribed":
             self.undescribed.inc()
 

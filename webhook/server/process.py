@@ -26,6 +26,7 @@ from werkzeug.serving import make_server
 from webhook.config.live import Live, Status
 from webhook.server import gunicorn_config, logs
 from webhook.server.app import create_app, create_plain_app
+from webhook.server.drift import Drift
 from webhook.server.expiry import Expiry
 from webhook.server.health import Drain
 from webhook.server.metrics import Metrics, follow
@@ -54,6 +55,8 @@ class _Server:
         self.live.start()
         if self.settings.cert:
             follow(self.metrics.cert_expiry, Expiry(self.settings.cert))
+        if self.settings.drift_file:
+            follow(self.metrics.webhook_drift, Drift(self.settings.drift_file))
         self._serve_plain()
         logs.logger("server").info("ready", port=self.port, metrics_port=self.plain.getsockname()[1])
         if self.settings.demo and worker.age == 1:  # not again where a worker had to be replaced

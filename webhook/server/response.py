@@ -23,6 +23,8 @@ WARNING_LENGTH = 119
 WARNINGS_BUDGET = 4096
 """Code points of all warnings of one request that the API server passes on; past it each is cut to 256."""
 
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+
 _MORE = "numalign: more warnings left out"
 _NOT_IN_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -30,7 +32,7 @@ _NOT_IN_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 def encode(uid: str, decision: Decision, *, may_patch: bool) -> bytes:
     """Return the AdmissionReview, as JSON bytes, that tells the API server what was decided."""
     review = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": build(uid, decision, may_patch=may_patch)}
-    return json.dumps(review, separators=(",", ":")).encode()
+    return _dumps(review).encode()
 
 
 def build(uid: str, decision: Decision, *, may_patch: bool) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def build(uid: str, decision: Decision, *, may_patch: bool) -> dict[str, Any]:
         response["status"] = _status(decision)
     elif decision.patch and may_patch:
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(json.dumps(decision.patch, separators=(",", ":")).encode()).decode()
+        response["patch"] = base64.b64encode(_dumps(decision.patch).encode()).decode()
     if decision.warnings:
         response["warnings"] = warnings(decision.warnings)
     if decision.audit:
@@ -71,7 +73,9 @@ def warnings(texts: Iterable[str]) -> list[str]:
 
 def _one_line(text: str) -> str:
     # a warning travels in an HTTP header, where control characters make the API server drop it
-    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    clean = " ".join(text.split())
     return clean if len(clean) <= WARNING_LENGTH else clean[: WARNING_LENGTH - 1] + "…"
 
 

@@ -20,6 +20,7 @@ class Settings:
         ca: PEM file of the authority that signed it; a demo verifies with it.
         threads: requests handled at once.
         drain_file: exists: the pod is on its way out (see `health.Drain`).
+        drift_file: what `numalign certs keep` writes about the registered webhook configurations.
         log_level: debug, info, warning or error.
         reload_seconds: between looks at the policy and class files.
         demo: make a certificate, put all built-in classes in force, post a few reviews and print the answers.
@@ -36,6 +37,7 @@ class Settings:
     ca: Path | None = None
     threads: int = 16
     drain_file: Path | None = None
+    drift_file: Path | None = None
     log_level: str = "info"
     reload_seconds: float = 10.0
     demo: bool = False
