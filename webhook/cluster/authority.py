@@ -75,13 +75,19 @@ class AuthoritySecret:
             self.api.replace(f"{self._collection}/{self.name}", encode(authority, self.namespace, self.name, version))
         )
 
-    def delete(self) -> None:
-        """Delete the Secret.
+    def overwrite(self, authority: Authority) -> None:
+        """Store `authority`, whatever is there.
 
         Raises:
-            ClusterError: the call failed; `is_missing` where there is none.
+            ClusterError: a call failed.
         """
-        self.api.call("DELETE", f"{self._collection}/{self.name}")
+        secret = encode(authority, self.namespace, self.name)
+        try:
+            self.api.replace(f"{self._collection}/{self.name}", secret)
+        except ClusterError as error:
+            if not error.is_missing:
+                raise
+            self.api.create(self._collection, secret)
 
     @property
     def _collection(self) -> str:

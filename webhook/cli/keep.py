@@ -1,0 +1,126 @@
+"""`numalign certs keep`: what runs beside each replica, with the credentials that the server itself does not have."""
+
+from __future__ import annotations
+
+import datetime as dt
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from webhook.cli.cluster import Place, cluster_options
+from webhook.cli.inputs import Exit
+
+if TYPE_CHECKING:
+    from webhook.cluster.keeper import Keeper
+
+ROUND_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 60.0
+"""Between comparisons of what is registered with the policy, which has to be read for it."""
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("keep")
+@cluster_options
+@click.option("--dir", "directory", required=True, type=click.Path(path_type=Path, file_okay=False), help="For tls.crt, tls.key.")
+@click.option("--host", "hosts", multiple=True, help="Name or address in the certificate. Default: the Service's names.")
+@click.option("--service", default="numalign", show_default=True, help="Name of the Service.")
+@click.option("--policy", "policy_file", type=_FILE, metavar="FILE", help="What the registered webhooks are compared with.")
+@click.option("--drift-file", type=_FILE, metavar="FILE", help="Where their differences are written, one a line.")
+@click.option("--every", default=ROUND_SECONDS, show_default=True, help="Seconds between rounds.")
+@click.option("--leaf-days", default=7.0, show_default=True, help="Life of the serving certificate; renewed at two thirds of it.")
+@click.option(
+    "--authority-days", default=365.0, show_default=True, help="Life of an authority; followed by another at two thirds."
+)
+@click.option("--settle", default=60.0, show_default=True, help="Seconds that a new authority is trusted before it signs.")
+@click.option("--once", is_flag=True, help="One round.")
+def keep(place: Place, every: float, once: bool, **options: Any) -> None:
+    """Keep a replica's serving certificate in a directory, and the authority and its trust with the other replicas.
+
+    Runs until SIGTERM. What it does is logged as JSON, one line each.
+    """
+    from webhook.server import logs  # noqa: PLC0415
+
+    logs.configure()
+    rounds = _Rounds(place, options)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    while True:
+        busy = rounds.next()
+        if once:
+            raise SystemExit(Exit.REFUSED if busy is None else Exit.FITS)
+        if stop.wait(0.1 if busy else every):
+            return
+
+
+def service_hosts(service: str, namespace: str) -> tuple[str, ...]:
+    """Return the names of a Service: the API server asks for the second one."""
+    return (f"{service}.{namespace}", f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local")
+
+
+class _Rounds:
+    """Round after round of a keeper, and a look at what is registered."""
+
+    def __init__(self, place: Place, options: Mapping[str, Any]) -> None:
+        from webhook.server import logs  # noqa: PLC0415
+
+        self._place, self._options = place, options
+        self._keeper = _keeper(place, options)
+        self._log = logs.logger("certs")
+        self._told: tuple[str, ...] = ()
+        self._next_look = 0.0
+
+    def next(self) -> bool | None:
+        """Do a round and tell whether it changed anything; None: it failed. A server with an old certificate is no outage."""
+        from webhook.cluster.api import ClusterError  # noqa: PLC0415
+
+        try:
+            done = self._keeper.round(dt.datetime.now(dt.UTC))
+            self._look()
+        except (ClusterError, OSError) as error:
+            self._log.warning("not done", problem=str(error))
+            return None
+        for sentence in done:
+            self._log.info(sentence)
+        return bool(done)
+
+    def _look(self) -> None:
+        """Write how the registered webhooks differ from the policy's, and log it when it changes."""
+        file, now = self._options["drift_file"], time.monotonic()
+        if file is None or now < self._next_look:
+            return
+        found = _drift(self._place, self._options)
+        file.write_text("".join(f"{line}\n" for line in found))
+        for line in found if found != self._told else ():
+            self._log.warning("the registered webhooks differ from the policy's", difference=line)
+        self._told, self._next_look = found, now + LOOK_SECONDS
+
+
+def _keeper(place: Place, options: Mapping[str, Any]) -> Keeper:
+    from tls.files import PairFiles  # noqa: PLC0415
+    from tls.rotation import Lives  # noqa: PLC0415
+    from webhook.cluster.keeper import Keeper  # noqa: PLC0415
+
+    hosts = options["hosts"] or service_hosts(options["service"], place.secret.namespace)
+    days, seconds = dt.timedelta(days=1), dt.timedelta(seconds=1)
+    lives = Lives(options["authority_days"] * days, options["leaf_days"] * days, options["settle"] * seconds)
+    return Keeper(place.secret, place.configurations, hosts, PairFiles(options["directory"]), lives)
+
+
+def _drift(place: Place, options: Mapping[str, Any]) -> tuple[str, ...]:
+    from webhook.cluster.drift import drift  # noqa: PLC0415
+    from webhook.config.catalogue import load_catalogue  # noqa: PLC0415
+    from webhook.config.load import load_policy  # noqa: PLC0415
+    from webhook.core.webhookconfig import Endpoint, configurations  # noqa: PLC0415
+
+    policy, errors = load_policy(options["policy_file"])
+    if errors:
+        return tuple(f"the policy cannot be compared: {error}" for error in errors)
+    expected = configurations(policy, load_catalogue(policy), Endpoint(place.secret.namespace, options["service"]))
+    return drift(expected, place.configurations.registered())
