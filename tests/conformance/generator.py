@@ -83,7 +83,7 @@ def _pick(rng: random.Random, weights: dict[Any, float]) -> Any:
 
 
 def _machine(rng: random.Random) -> Machine:
-    width = _pick(rng, {1: 6, 2: 50, 3: 6, 4: 20, 5: 2, 6: 3, 8: 11, 9: 1, 16: 1})
+    width = _pick(rng, {1: 6, 2: 50, 3: 6, 4: 20, 5: 2, 6: 3, 8: 11, 9: 1, 16: 0.4})
     threads = _pick(rng, {1: 30, 2: 60, 4: 10})
     cores = _pick(rng, {1: 4, 2: 15, 3: 10, 4: 25, 6: 10, 8: 20, 16: 6, 28: 5, 32: 5})
     if width > 8:
