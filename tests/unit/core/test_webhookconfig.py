@@ -16,7 +16,7 @@ CATALOGUE = Catalogue(
         Entry(Kind.DEVICE, "nvidia", name="nvidia.com/gpu"),
         Entry(Kind.MEMORY, "nvidia", name="nvidia.com/gpumem", implies="nvidia.com/gpu"),
         Entry(Kind.PARTITION, "nvidia", pattern=r"^nvidia\.com/mig-\d+g\.\d+gb$"),
-        Entry(Kind.PSEUDO, "nvidia", name="nvidia.com/priority"),
+        Entry(Kind.PSEUDO, "nvidia", name="nvidia.com/priority", units_per_device=None),
         Entry(Kind.NIC, "any", name="openshift.io/vf"),
     ]
 )
