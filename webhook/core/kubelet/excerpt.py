@@ -69,9 +69,10 @@ class Case(NamedTuple):
 
 def decode_errors(excerpt: Mapping[str, Any]) -> Iterator[StartError]:
     """Yield what the decoder would not take."""
-    for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if name in excerpt and excerpt[name] != wanted:
-            yield StartError(name, f"failed to decode: no kind {KIND!r} is registered for this {name}", f"{name}: {wanted}")
+    version, kind = excerpt.get("apiVersion", API_VERSION), excerpt.get("kind", KIND)
+    if (version, kind) != (API_VERSION, KIND):
+        path, fix = ("kind", f"kind: {KIND}") if version == API_VERSION else ("apiVersion", f"apiVersion: {API_VERSION}")
+        yield StartError(path, f'failed to decode: no kind "{kind}" is registered for version "{version}"', fix)
     for name in _STRINGS:
         yield from _scalar(name, excerpt.get(name), str)
     for name in _BOOLS:
@@ -140,12 +141,18 @@ def _limits(path: str, found: Any) -> Iterator[StartError]:
 
 
 _JSON_NAMES: Mapping[type, str] = {str: "string", bool: "bool", int: "number", float: "number", dict: "object", list: "array"}
+_GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", int: "int32", dict: "map", list: "slice"}
 
 
 def _mistyped(path: str, found: Any, wanted: type) -> StartError:
+    """Return the decoder's words, which name the field but not the entry within it."""
     kind = _JSON_NAMES.get(type(found), type(found).__name__)
+    field, _, inner = path.partition("[")
+    name = (
+        f"MemoryReservation.{field}{inner[inner.index(']') + 1 :]}" if field == "reservedMemory" and inner else f"{KIND}.{field}"
+    )
     fix = ""
     if wanted is str and isinstance(found, bool | int | float):
         fix = f'quote it: "{str(found).lower() if isinstance(found, bool) else found}"'
-    message = f"failed to decode: json: cannot unmarshal {kind} into {KIND}.{path} of type {_JSON_NAMES[wanted]}"
+    message = f"failed to decode: json: cannot unmarshal {kind} into Go struct field {name} of type {_GO_NAMES[wanted]}"
     return StartError(path, message, fix)

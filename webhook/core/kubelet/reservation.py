@@ -69,7 +69,7 @@ def reservation_errors(excerpt: Mapping[str, Any], field: str, cpu_set: int | No
             yield StartError(path, f'{failed}cannot reserve "{resource}" resource', f"{field} takes {', '.join(RESERVABLE)}")
             continue
         try:
-            amount = parse(text)
+            amount = _quantity(text)
         except InvalidQuantityError as error:
             yield StartError(path, f'{failed}failed to parse quantity "{text}" for "{resource}" resource: {error}')
             continue
@@ -132,12 +132,19 @@ def _percentage_errors(path: str, signal: str, text: str) -> Iterator[StartError
 
 def _amount_errors(path: str, signal: str, text: str) -> Iterator[StartError]:
     try:
-        amount = parse(text)
+        amount = _quantity(text)
     except InvalidQuantityError as error:
         yield StartError(path, str(error))
         return
     if amount <= 0:
         yield StartError(path, f"eviction threshold {signal} must be positive: {text}", "0% turns the threshold off")
+
+
+def _quantity(text: str) -> int:
+    """Return a quantity in a string field; unlike in a pod, spaces around it are not trimmed."""
+    if text != text.strip():
+        raise InvalidQuantityError(f"expected a quantity without spaces around it, got {text!r:.40}")
+    return parse(text)
 
 
 def _fraction(percentage: str) -> float:

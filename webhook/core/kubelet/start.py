@@ -20,6 +20,7 @@ _TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 _SCOPES = ("container", "pod")
 _SYSTEM_CGROUP = ("systemReservedCgroup", "--system-reserved-cgroup")
 _KUBE_CGROUP = ("kubeReservedCgroup", "--kube-reserved-cgroup")
+_COMPRESSIBLE = ("system-reserved", "kube-reserved")
 _ENFORCEMENTS = {
     "pods": ("", ""),
     "system-reserved": _SYSTEM_CGROUP,
@@ -57,20 +58,25 @@ def _feature_gates(case: Case) -> Iterator[StartError]:
 
 
 def _policies(case: Case) -> Iterator[StartError]:
-    for field, flag, allowed in (
-        ("topologyManagerPolicy", "topology-manager-policy", _TOPOLOGY_POLICIES),
-        ("topologyManagerScope", "topology-manager-scope", _SCOPES),
+    policies = " ".join(f'"{name}"' for name in _TOPOLOGY_POLICIES)
+    for field, flag, allowed, names in (
+        ("topologyManagerPolicy", "topology-manager-policy", _TOPOLOGY_POLICIES, f"[{policies}]"),
+        ("topologyManagerScope", "topology-manager-scope", _SCOPES, '"container", or "pod"'),
     ):
         found = config.text_field(case.excerpt, field, allowed[0])
         if found not in allowed:
-            names = " ".join(f'"{name}"' for name in allowed)
-            yield _invalid(field, f'{field} (--{flag}) "{found}" must be one of: [{names}]')
+            yield _invalid(field, f'{field} (--{flag}) "{found}" must be one of: {names}')
 
 
 def _enforcement(case: Case) -> Iterator[StartError]:
     given = case.excerpt.get("enforceNodeAllocatable")
     enforced: Sequence[str] = ["pods"] if given is None else given
     field = "enforceNodeAllocatable (--enforce-node-allocatable)"
+    for one in _COMPRESSIBLE:
+        if {one, f"{one}-compressible"} <= set(enforced):
+            yield _invalid(
+                "enforceNodeAllocatable", f'both "{one}" and "{one}-compressible" cannot be specified together in {field}'
+            )
     for name, times in Counter(enforced).items():
         if name not in _ENFORCEMENTS:
             names = ", ".join(f'"{each}"' for each in _ENFORCEMENTS)
