@@ -34,7 +34,8 @@ _SIGNALS: Final = frozenset(
     }
 )
 _IGNORED_PERCENTAGES: Final = ("0%", "100%")
-_PERCENTAGE: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%+")
+_DIGITS: Final = r"\d(?:_?\d)*"
+_PERCENTAGE: Final = re.compile(rf"[+-]?({_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?%+")
 _MICRO_IN_NANO: Final = 10**3
 _CPU_ROUNDED_SINCE: Final = 37
 

@@ -51,6 +51,7 @@ STARTS: list[tuple[dict[str, Any], Topology | None, int]] = [
     ({**reserved_memory("100Mi"), "evictionHard": {"pid.available": "5%"}, "mergeDefaultEvictionSettings": True}, None, 37),
     ({**reserved_memory("100Mi"), "evictionHard": None}, None, 37),
     ({**reserved_memory("27487791104"), "evictionHard": {"memory.available": "5%"}}, None, 37),
+    ({"evictionHard": {"memory.available": "1_0.5e0%"}}, None, 37),
     ({"enforceNodeAllocatable": []}, None, 37),
     ({"enforceNodeAllocatable": ["none"], "cgroupsPerQOS": False}, None, 37),
     ({"evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "1m"}}, None, 37),
