@@ -57,10 +57,9 @@ class Pki:
         path.write_text(yaml.safe_dump(_kubeconfig(server, self.ca, {"token": token})))
         return path
 
-    def signing_key(self) -> Path:
-        """Return a key file for service account tokens."""
-        _, key = self._write("service-accounts", leaf(self._authority, self._validity, "service-accounts"))
-        return key
+    def signing_pair(self) -> tuple[Path, Path]:
+        """Return certificate (to verify with) and key files for service account tokens."""
+        return self._write("service-accounts", leaf(self._authority, self._validity, "service-accounts"))
 
     def _write(self, name: str, pair: Pair) -> tuple[Path, Path]:
         cert, key = self.directory / f"{name}.crt", self.directory / f"{name}.key"

@@ -54,7 +54,7 @@ class ControlPlane:
         self._peer = f"http://127.0.0.1:{peer}"
         self.url = f"https://127.0.0.1:{self.port}"
         self.kubeconfig = self.pki.kubeconfig(ADMIN, self.url)
-        self._signing_key = self.pki.signing_key()
+        self._verifying_cert, self._signing_key = self.pki.signing_pair()
         self._processes: list[Process] = []
 
     def __enter__(self) -> Self:
@@ -165,7 +165,7 @@ class ControlPlane:
             "--authorization-mode=RBAC",
             f"--service-cluster-ip-range={SERVICES}",
             f"--service-account-issuer={self.url}",
-            f"--service-account-key-file={self._signing_key}",
+            f"--service-account-key-file={self._verifying_cert}",
             f"--service-account-signing-key-file={self._signing_key}",
             "--endpoint-reconciler-type=none",  # loopback addresses are no valid endpoints
             "--disable-admission-plugins=TaintNodesByCondition",

@@ -57,7 +57,7 @@ class Process:
                 raise DiedError(f"{self.name} is not ready; the end of {self.log}:\n{self.tail()}")
             time.sleep(0.05)
 
-    def signal(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         """Send a signal to the program itself."""
         if self._popen is not None and self._popen.poll() is None:
             self._popen.send_signal(number)

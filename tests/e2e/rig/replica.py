@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -94,9 +95,9 @@ class Replica:
 
     def _local(self, container: str, word: str) -> str:
         """Put this machine's directories in place of a container's mount paths."""
-        for mount in self._container(container)["volumeMounts"]:
-            word = word.replace(mount["mountPath"], str(self.directory(mount["name"])))
-        return word
+        places = {mount["mountPath"]: str(self.directory(mount["name"])) for mount in self._container(container)["volumeMounts"]}
+        paths = "|".join(re.escape(path) for path in places)
+        return re.sub(rf"(?<![\w/.-])({paths})(?=[/\s]|$)", lambda match: places[match[1]], word)
 
     def _container(self, name: str) -> Any:
         containers = (*self._spec.get("initContainers", ()), *self._spec["containers"])
