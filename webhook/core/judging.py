@@ -9,9 +9,10 @@ from webhook.core.accelerators import Asks, asks, extended_resources
 from webhook.core.containers import Pod, visit
 from webhook.core.edit import put
 from webhook.core.kubelet import admit
+from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER
 from webhook.core.kubelet.contract import PodView, Refusal
 from webhook.core.kubelet.node import NodeKubelet
-from webhook.core.kubelet.view import view
+from webhook.core.kubelet.view import INVALID, view
 from webhook.core.policy import Policy
 from webhook.core.shape.candidate import Candidate
 from webhook.core.shape.hami import seen_by_hami
@@ -78,13 +79,23 @@ def is_met(verdicts: Verdicts, classes: Iterable[Candidate]) -> bool:
     return any(verdicts[each.name].outcome is Outcome.ALIGNED for each in classes)
 
 
+def is_invalid(verdicts: Verdicts) -> bool:
+    """Tell whether the API server itself refuses the pod; it says so to the author better than we could."""
+    return bool(verdicts) and all(verdict.reason == INVALID for verdict in verdicts.values())
+
+
+def _has_nothing_to_align(verdict: Verdict) -> bool:
+    """Tell whether a pod runs without any device whose NUMA node is known: what plugins do not report is no reason to refuse."""
+    return verdict.admitted and any(gap.reason == NO_DEVICE_CONTAINER for gap in verdict.gaps)
+
+
 def is_refused(verdicts: Verdicts, classes: tuple[Candidate, ...], policy: Policy) -> bool:
     """Tell whether strict mode refuses a pod (DESIGN section 4, "What strict refuses").
 
     Only what is certain on every candidate. Where none is enforced, only what no kubelet admits, unless the policy wants
     enforcement.
     """
-    if not classes or any(verdict.outcome is Outcome.UNKNOWN for verdict in verdicts.values()):
+    if not classes or any(verdict.outcome is Outcome.UNKNOWN or _has_nothing_to_align(verdict) for verdict in verdicts.values()):
         return False
     if policy.require_enforcement:
         return not is_met(verdicts, (each for each in classes if each.enforced))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from webhook.core import record, wording
+from webhook.core import judging, record, wording
 from webhook.core.accelerators import Asks
 from webhook.core.containers import Container, Path, Pod, visit
 from webhook.core.decision import Decision
 from webhook.core.edit import get, put
+from webhook.core.judging import Verdicts
 from webhook.core.kubelet.totals import pod_total
 from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT, INJECTED, NODE_AFFINITY, VERDICT, changes, operations
 from webhook.core.plan import Plan, plan
@@ -16,7 +17,7 @@ from webhook.core.policy import Mode
 from webhook.core.quantities import NANO, parse, value
 from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.snapshot import Snapshot
-from webhook.core.verdict import Outcome, Verdict
+from webhook.core.verdict import Outcome
 
 _MOST_WARNINGS = 8
 
@@ -30,6 +31,8 @@ def mutate_pod(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision:
     warnings = [undone.warning] if undone.warning else []
     if not made.candidates:
         return undescribed(mode, made.wanted, snapshot, warnings)
+    if judging.is_invalid(made.verdicts):
+        return invalid(mode, made.verdicts)
     final = pod if made.pod is pod else annotated(made)
     patch = operations(pod, final)
     warnings += [*made.notes, *_unknown_names(made.wanted), *(described(made.author, final) if patch else ())]
@@ -74,7 +77,14 @@ def undescribed(mode: Mode, wanted: Asks, snapshot: Snapshot, warnings: Iterable
     )
 
 
-def verdict_line(verdicts: Mapping[str, Verdict]) -> str:
+def invalid(mode: Mode, verdicts: Verdicts) -> Decision:
+    """Return the decision on a pod that the API server refuses: that is the API server's to say."""
+    first = next(iter(verdicts.values()))
+    lines = [f"left as written: {first.message}"]
+    return Decision(allowed=True, mode=mode, outcome="malformed", reason="Invalid", warnings=shortened(lines), verdicts=verdicts)
+
+
+def verdict_line(verdicts: Verdicts) -> str:
     """Return all verdicts in one short line: `aligned on a, b; not on c`."""
     aligned = [name for name, verdict in verdicts.items() if verdict.outcome is Outcome.ALIGNED]
     others = [name for name, verdict in verdicts.items() if verdict.outcome is not Outcome.ALIGNED]

@@ -10,7 +10,7 @@ from webhook.core.containers import Pod
 from webhook.core.decision import Cause, Decision
 from webhook.core.explain import Account
 from webhook.core.judging import Verdicts, judge_all
-from webhook.core.mutate import annotated, described, shortened, undescribed, verdict_line
+from webhook.core.mutate import annotated, described, invalid, shortened, undescribed, verdict_line
 from webhook.core.patch import INJECTED, operations
 from webhook.core.plan import Plan, plan
 from webhook.core.policy import Mode
@@ -48,6 +48,8 @@ def validate_pod(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision:
     case = judged(pod, snapshot)
     if not case.classes:
         return undescribed(mode, asks(pod, snapshot.catalogue), snapshot)
+    if judging.is_invalid(case.verdicts):
+        return invalid(mode, case.verdicts)
     if mode is Mode.AUDIT:
         return _audit(pod, snapshot)
     if not refuses(case, snapshot):

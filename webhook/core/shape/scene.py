@@ -95,15 +95,19 @@ def is_pod_level(pod: Pod) -> bool:
     return any(name == CPU or is_memory(name) for side in ("requests", "limits") for name in resources.get(side) or ())
 
 
-def sized_by(scene: Scene, container: Container) -> tuple[Candidate, ...]:
-    """Return the candidates whose share a device container gets: all of them, but for a silent one those where it shares no GPU.
-
-    How much a part of a GPU should get nobody knows, unless its author says so or the policy has it shaped all the same.
-    """
-    if scene.policy.shape_shared or not _is_silent(container):
-        return scene.candidates
+def whole_devices(scene: Scene, container: Container) -> tuple[Candidate, ...]:
+    """Return the candidates on which none of the accelerators that a container asks for is shared."""
     resources = scene.units.get(container.path, {})
     return tuple(each for each in scene.candidates if not any(_is_shared(each, resource) for resource in resources))
+
+
+def sized_by(scene: Scene, container: Container, *, shared: bool) -> tuple[Candidate, ...]:
+    """Return the candidates whose share a device container gets: all of them, or those where it shares no accelerator.
+
+    A silent container gets no share of a shared one, unless the policy says so: nobody knows how much a part of a GPU needs.
+    """
+    whole = whole_devices(scene, container)
+    return whole if whole and not scene.policy.shape_shared and (is_silent(container) or not shared) else scene.candidates
 
 
 def shares_silently(scene: Scene, asks: Asks) -> bool:
@@ -112,13 +116,14 @@ def shares_silently(scene: Scene, asks: Asks) -> bool:
         return False
     return any(
         ask.container.path in scene.bearers
-        and _is_silent(ask.container)
-        and (ask.entry.kind is Kind.SHARED or not sized_by(scene, ask.container))
+        and is_silent(ask.container)
+        and (ask.entry.kind is Kind.SHARED or not whole_devices(scene, ask.container))
         for ask in asks.accelerators
     )
 
 
-def _is_silent(container: Container) -> bool:
+def is_silent(container: Container) -> bool:
+    """Tell whether the author declared neither CPU nor memory."""
     return declared(container, CPU).is_silent and declared(container, MEMORY).is_silent
 
 

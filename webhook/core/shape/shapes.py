@@ -38,9 +38,11 @@ class _Choice:
         wide: give silent device containers what needs as many NUMA nodes as their devices do.
         round_up: also integers with requests = limits are rounded up to whole cores.
         leave_room: take what the pod's other containers need off the share.
+        shared: declared containers get the share of a candidate that shares the accelerator, too.
         init_memory: where the memory of init containers comes from.
     """
 
+    shared: bool
     wide: bool
     round_up: bool
     leave_room: bool
@@ -52,8 +54,10 @@ def shapes(scene: Scene) -> Iterator[Shape]:
     if not scene.bearers or any(not _can_change(scene, container) for container in scene.containers):
         return
     seen: list[Shape] = []
-    for wide, leave_room, round_up, init_memory in product((False, True), (False, True), (False, True), InitMemory):
-        shape = _shape(scene, _Choice(wide, round_up, leave_room, init_memory))
+    for wide, shared, leave_room, round_up, init_memory in product(
+        (False, True), (True, False), *[(False, True)] * 2, InitMemory
+    ):
+        shape = _shape(scene, _Choice(shared, wide, round_up, leave_room, init_memory))
         if shape is not None and shape not in seen:
             seen.append(shape)
             yield shape
@@ -116,7 +120,7 @@ def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) 
     units = scene.units.get(container.path, {})
     fixed = declared_cpu.is_fixed and (declared_cpu.request or 0) % 1000 == 0
     step = 1 if fixed and not choice.round_up else scene.smt_width
-    sizing = sized_by(scene, container)
+    sizing = sized_by(scene, container, shared=choice.shared)
     cpus = share.cpu(units, sizing, scene.policy.cpu.per_accelerator)
     size = share.memory(units, sizing)
     part = sum(units.values()), sum(sum(each.values()) for path, each in scene.units.items() if path in scene.bearers)
