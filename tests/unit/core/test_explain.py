@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jsonpatch
 import pytest
 from explaining import CATALOGUE, account, container, node, pod, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.core import explain
+from webhook.core import decide, explain
 from webhook.core.change import applied
+from webhook.core.decision import Request
 from webhook.core.knobs import missing_limits
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Gap, Verdict
 
 Case = tuple[dict[str, Any], NodeKubelet, str, list[str]]
@@ -301,3 +304,19 @@ def test_what_the_mutation_fills_in_is_not_asked_of_the_author() -> None:
     ]
     assert refused(of, where)[1] == "    - trainer needs 5 GPUs on one NUMA node; each has 4"
     assert any("limits.memory: now missing" in line for line in refused(of, where))
+
+
+def test_a_sidecar_that_another_webhook_adds_after_us_is_named() -> None:
+    where = node()
+    snapshot = Snapshot(catalogue=CATALOGUE, classes=(where,))
+    of = pod(container(gpu=2))
+    mutated = jsonpatch.apply_patch(of, decide.mutate(of, Request(), snapshot).patch)
+    assert decide.validate(mutated, Request(), snapshot).allowed
+    mutated["spec"]["containers"].append(container("istio-proxy", requests={"cpu": "100m", "memory": "128Mi"}, memory="1Gi"))
+    decision = decide.validate(mutated, Request(), snapshot)
+    assert not decision.allowed
+    assert f"istio-proxy has no CPU limit and a memory request below its limit, {NOT_GUARANTEED}" in decision.message
+    assert [cause.field for cause in decision.causes] == [
+        "spec.containers[1].resources.limits.cpu",
+        "spec.containers[1].resources.requests.memory",
+    ]
