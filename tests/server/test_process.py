@@ -143,7 +143,11 @@ def half_a_body(server: Running, peer: socket.socket) -> socket.socket:
     return wrapped
 
 
-@pytest.mark.parametrize("stall", [silent, half_a_hello, half_a_body])
+def only_a_handshake(server: Running, peer: socket.socket) -> socket.socket:
+    return ssl.create_default_context(cafile=server.ca).wrap_socket(peer, server_hostname="127.0.0.1")
+
+
+@pytest.mark.parametrize("stall", [silent, only_a_handshake, half_a_hello, half_a_body])
 def test_peers_that_stall(server: Running, stall: Callable[[Running, socket.socket], socket.socket]) -> None:
     """Four times as many as there are threads."""
     with connected(server) as known, ExitStack() as stack:
@@ -154,6 +158,16 @@ def test_peers_that_stall(server: Running, stall: Callable[[Running, socket.sock
         assert post(known, MUTATE, encoded(pod()))[0].status == 200
         with connected(server) as new:
             assert post(new, MUTATE, encoded(pod()))[0].status == 200
+
+
+def test_connections_opened_in_advance(server: Running) -> None:
+    """More than there are threads, each used only after all of them are open."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(connected(server)) for _ in range(20)]
+        for connection in opened:
+            used = connection.sock
+            assert post(connection, MUTATE, encoded(pod()))[0].status == 200
+            assert connection.sock is used
 
 
 def test_draining(files: selfsigned.Files, policy: Path, tmp_path: Path) -> None:
