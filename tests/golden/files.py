@@ -15,7 +15,7 @@ WIDTH = 140
 class _Dumper(yaml.SafeDumper):
     """Texts of several lines as blocks, and nothing by reference."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
 
 

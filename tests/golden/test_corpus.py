@@ -32,9 +32,10 @@ def known() -> Snapshot:
     return Snapshot(catalogue=shipped_catalogue(), classes=loaded.classes)
 
 
+@cache
 def documents(path: Path) -> list[Any]:
     with path.open() as file:
-        return [document for document in yaml.safe_load_all(file) if document]
+        return [document for document in yaml.load_all(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if document]
 
 
 @pytest.mark.golden
