@@ -99,15 +99,12 @@ def diagnose(pod: Pod, node: NodeKubelet, catalogue: Catalogue, judge: Judge) ->
     if node.start is not None:
         return Diagnosis()
     bench = _Bench(judge, node, pod, _budget(node, len(visit(pod))))
-    missing = knobs.missing_limits(pod, node)
-    # As written first: the judge may be one that fills in limits before it judges, as the mutation does.
-    for base in dict.fromkeys(((), missing)):
-        if base and bench.works(base):
-            return Diagnosis((Fix(base),), missing=base)
-        found = _search(bench, base, knobs.find(applied(pod, base), node, catalogue))
-        if found.fixes:
-            return found
-    return Diagnosis(missing=missing, exhausted=bench.calls <= 0)
+    # With one NUMA node a pod is aligned by construction: no limits are needed for it.
+    missing = knobs.missing_limits(pod, node) if len(node.machine.cells) > 1 else ()
+    if missing and bench.works(missing):
+        return Diagnosis((Fix(missing),), missing=missing)
+    found = _search(bench, missing, knobs.find(applied(pod, missing), node, catalogue))
+    return found if found.fixes else Diagnosis(missing=missing, exhausted=bench.calls <= 0)
 
 
 def _budget(node: NodeKubelet, containers: int) -> int:
@@ -211,6 +208,7 @@ class _Proposals:
     nodes: Mapping[str, NodeKubelet]
     judge: Judge
     created: Created | None
+    _created: dict[tuple[Change, ...], tuple[str, ...]] = field(default_factory=dict)
 
     def verified(self, fix: Fix) -> Fix:
         """Return the fix with the classes on which it works, without what need not be written."""
@@ -231,12 +229,17 @@ class _Proposals:
             return None
         with_memory = tuple(change for change in fix.changes if not change.evens_out or change.resource == MEMORY)
         for changes in dict.fromkeys((written, with_memory)):
-            verdicts = self.created(applied(self.pod, changes))
-            aligned = (name for name in sorted(self.diagnoses) if name in verdicts)
-            classes = tuple(name for name in aligned if verdicts[name].outcome is Outcome.ALIGNED)
-            if classes:
+            if classes := self._aligned_when_created(self.created, changes):
                 return Fix(changes, classes)
         return None
+
+    def _aligned_when_created(self, created: Created, changes: tuple[Change, ...]) -> tuple[str, ...]:
+        """Fixes of different classes often differ in nothing but what is filled in: each is asked about once."""
+        if changes not in self._created:
+            verdicts = created(applied(self.pod, changes))
+            known = (name for name in sorted(self.diagnoses) if name in verdicts)
+            self._created[changes] = tuple(name for name in known if verdicts[name].outcome is Outcome.ALIGNED)
+        return self._created[changes]
 
 
 def _covering(fixes: Iterable[Fix]) -> Iterator[Fix]:
