@@ -1,10 +1,12 @@
 """The authority as replicas share it, on a real API server, with a clock of the test's own."""
 
+import base64
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+from cryptography import x509
 
 from tests.e2e.controlplane.plane import until
 from tls.certificates import signed_by
@@ -56,6 +58,12 @@ def make(plane, request, tmp_path):
         plane.must("delete", kind, name)
 
 
+def registered_bundles(keeper):
+    for each in keeper.configurations.registered():
+        for entry in each["webhooks"]:
+            yield x509.load_pem_x509_certificates(base64.b64decode(entry["clientConfig"]["caBundle"]))
+
+
 def test_replicas_that_start_at_once_agree_on_one_authority(make):
     keepers, barrier = [make(number) for number in range(6)], Barrier(6)
 
@@ -81,7 +89,7 @@ def test_a_quiet_round_changes_nothing(make):
 
 
 def test_an_authority_rotates_without_a_moment_in_which_a_leaf_is_not_trusted(make):
-    """Two replicas take turns for a year and a half, three rounds a day; what each serves is always in the bundles."""
+    """Two replicas take turns for the days around a rotation, three rounds a day; what each serves is always in the bundles."""
     keepers = [make(1), make(2)]
     for keeper in keepers:
         keeper.round(NOW)
@@ -90,10 +98,9 @@ def test_an_authority_rotates_without_a_moment_in_which_a_leaf_is_not_trusted(ma
     while now < NOW + 250 * DAY:
         for keeper in keepers:
             told += keeper.round(now)
-            bundle = keepers[0].secret.read().authority.trusted
-            assert trusts(keeper.configurations.registered(), bundle)
-            for each in keepers:
-                assert any(signed_by(each.files.read().cert, cert) for cert in bundle)
+            for bundle in registered_bundles(keeper):
+                for each in keepers:
+                    assert any(signed_by(each.files.read().cert, cert) for cert in bundle)
         now += DAY / 3
     authority = keepers[0].secret.read().authority
     assert authority.current.cert != first

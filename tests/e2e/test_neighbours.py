@@ -99,18 +99,40 @@ def test_a_quota_that_demands_requests_is_satisfied_by_us(plane, create, namespa
     create(pod("one"))
 
 
-def test_a_limit_range_gives_defaults_before_us(plane, create, namespace):
-    limits = [{"type": "Container", "default": {"cpu": "6", "memory": "8Gi"}, "defaultRequest": {"cpu": "2", "memory": "8Gi"}}]
-    plane.must("create", "-n", namespace, "-f", "-", manifest=limit_range(limits))
-    obj = until(lambda: _limited(create), what="the LimitRange")
-    given = resources(obj, "main")
-    assert given["requests"] == given["limits"]
-    assert int(given["limits"]["cpu"]) <= 6
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"default": {"cpu": "6", "memory": "8Gi"}, "defaultRequest": {"cpu": "2", "memory": "8Gi"}},
+        {"max": {"cpu": "6", "memory": "8Gi"}},
+    ],
+    ids=["defaults", "maximum"],
+)
+def test_a_limit_range_of_containers_is_kept(plane, create, namespace, bounds):
+    """It gives its defaults before we are asked, and a maximum without a default is one; we never raise a limit that is there."""
+    plane.must("create", "-n", namespace, "-f", "-", manifest=limit_range([{"type": "Container", **bounds}]))
+    given = until(lambda: _limited(create), what="the LimitRange")
+    assert given["requests"] == given["limits"] == {"cpu": "6", "memory": "8Gi", "nvidia.com/gpu": "1"}
 
 
 def _limited(create):
-    obj = create(pod("one"))
-    return obj if int(resources(obj, "main")["limits"]["cpu"]) <= 6 else None
+    given = resources(create(pod("one")), "main")
+    return given if int(given["limits"]["cpu"]) <= 6 else None
+
+
+def test_a_limit_range_of_pods_is_checked_after_us(plane, create, namespace):
+    """The one bound that a shape can break; whoever sets it sees the LimitRange's own message."""
+    plane.must(
+        "create", "-n", namespace, "-f", "-", manifest=limit_range([{"type": "Pod", "max": {"cpu": "6", "memory": "8Gi"}}])
+    )
+
+    def refusal():
+        try:
+            create(pod("one"))
+        except ClusterError as error:
+            return str(error)
+
+    assert "maximum cpu usage per Pod is 6" in until(refusal, what="the LimitRange")
+    create(pod("one", cpu=4, memory="4Gi", limits={"cpu": "4", "memory": "4Gi"}))
 
 
 def limit_range(limits):
