@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from webhook.core.containers import Pod
 from webhook.core.kubelet import aligned, cost, fit, masks
 from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER, SHARED_CPUS
-from webhook.core.kubelet.chance import Chooser, Matters, outcomes, possible
+from webhook.core.kubelet.chance import Chooser, Matters, always, possible
 from webhook.core.kubelet.contract import ContainerView, Hint, HintProvider, Hints, KubeletPanicError, PodView, Refusal
 from webhook.core.kubelet.cpu import KUBELET_PANIC, CpuManager
 from webhook.core.kubelet.devices import DeviceManager
@@ -46,20 +45,10 @@ def judge_view(node: NodeKubelet, stored: PodView | Refusal) -> Verdict:
         return Verdict(start=node.start)
     if isinstance(stored, Refusal):
         return Verdict(reason=stored.reason, message=stored.message)
-    pod = stored
     try:
-        first, certain = outcomes(lambda chooser: _Admission(node, pod, chooser).verdict(), partial(_matters, node), _same)
+        return _verdict(node, stored)
     except (masks.TooManyMasksError, _EndlessError) as error:
         return Verdict(unknown=str(error))
-    if first.certain and certain:
-        return first
-    return replace(first, certain=False, possible=_possible(node, pod, _matters(node, first)))
-
-
-def _possible(node: NodeKubelet, pod: PodView, matters: Matters) -> frozenset[Outcome]:
-    """Return what chance may make of the pod; everything where there are too many choices to try."""
-    found, complete = possible(lambda chooser: _Admission(node, pod, chooser).verdict().one_outcome, matters)
-    return found if complete else frozenset({Outcome.ALIGNED, Outcome.ADMITTED, Outcome.REFUSED})
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
@@ -75,15 +64,33 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _matters(node: NodeKubelet, first: Verdict) -> Matters:
-    """Tell which choices of devices can change a verdict.
+def _verdict(node: NodeKubelet, pod: PodView) -> Verdict:
+    """Return the verdict, certain only if it is the same whichever devices the kubelet takes.
 
-    Hints of later containers depend on them under container scope only. Alignment does, unless some container has no CPUs of
-    its own whatever it gets.
+    Hints depend on what earlier containers got under container scope only; elsewhere it is alignment at most that does.
     """
-    by_hints = node.config.topology_policy != NONE and node.config.topology_scope == "container"
+    chooser = Chooser()
+    admission = _Admission(node, pod, chooser)
+    first = admission.verdict()
+    if not first.certain:
+        return replace(first, possible=frozenset({first.one_outcome}))
+    if not chooser.chances:
+        return first
     by_place = first.admitted and not any(gap.reason in _FIXED_GAPS for gap in first.gaps)
-    return Matters(later=by_hints or by_place, last=by_place)
+    if node.config.topology_policy != NONE and node.config.topology_scope == "container":
+        return _by_hints(node, pod, first, Matters(later=True, last=by_place))
+    if not by_place or always(lambda other: admission.aligned_with(other) is first.aligned, Matters(later=True, last=True)):
+        return first
+    return replace(first, certain=False, possible=frozenset({Outcome.ALIGNED, Outcome.ADMITTED}))
+
+
+def _by_hints(node: NodeKubelet, pod: PodView, first: Verdict, matters: Matters) -> Verdict:
+    """Judge again with all other choices; with too many of them anything is possible."""
+    if always(lambda other: _same(_Admission(node, pod, other).verdict(), first), matters):
+        return first
+    found, complete = possible(lambda other: _Admission(node, pod, other).verdict().one_outcome, matters)
+    anything = frozenset({Outcome.ALIGNED, Outcome.ADMITTED, Outcome.REFUSED})
+    return replace(first, certain=False, possible=found if complete else anything)
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
@@ -125,6 +132,16 @@ class _Admission:
         if short:
             return Verdict(reason=short.refusal.reason, message=short.refusal.message, certain=short.certain)
         return self._admitted()
+
+    def aligned_with(self, chooser: Chooser) -> bool:
+        """Tell whether the admitted pod would be aligned with other devices under the same hints."""
+        devices = DeviceManager(self._node.device_policy, self._pod, chooser)
+        for container in self._pod.containers:
+            devices.allocate(container, self._hints[container.name])
+            held = self._holding(container.name, devices)
+            if aligned.uses_devices(self._node.idle, container) and aligned.container_gaps(self._node.idle, container.name, held):
+                return False
+        return True
 
     def _admit(self) -> None:
         """Go through the Topology Manager; raises `_RefusedError` at the first refusal."""
@@ -202,16 +219,16 @@ class _Admission:
             # the devices of such a pod are taken when its containers are created, under the same hint
             for container in self._pod.containers:
                 self._devices.allocate(container, self._hints[container.name])
-        return {
-            container.name: aligned.Holding(
-                hint=self._hints[container.name],
-                cpus=self._cpu.assigned.get(container.name, 0),
-                memory_mask=self._memory.pinned.get(container.name, 0),
-                memory=self._memory.sizes.get(container.name, {}),
-                devices=self._devices.held.get(container.name, {}),
-            )
-            for container in self._pod.containers
-        }
+        return {container.name: self._holding(container.name, self._devices) for container in self._pod.containers}
+
+    def _holding(self, name: str, devices: DeviceManager) -> aligned.Holding:
+        return aligned.Holding(
+            hint=self._hints[name],
+            cpus=self._cpu.assigned.get(name, 0),
+            memory_mask=self._memory.pinned.get(name, 0),
+            memory=self._memory.sizes.get(name, {}),
+            devices=devices.held.get(name, {}),
+        )
 
 
 def _ids(mask: int | None) -> tuple[int, ...] | None:

@@ -55,21 +55,25 @@ def gaps(idle: Idle, pod: PodView, held: Mapping[str, Holding]) -> tuple[Gap, ..
 
     On a machine with one NUMA node whatever uses devices is.
     """
-    concerned = [container for container in pod.containers if _uses_devices(idle.devices, container)]
+    concerned = [container for container in pod.containers if uses_devices(idle, container)]
     if not concerned:
         return (Gap("", NO_DEVICE_CONTAINER, "no container that keeps running requests devices with a NUMA node"),)
-    if idle.numa_mask.bit_count() == 1:
-        return ()
-    return tuple(gap for container in concerned for gap in _container_gaps(idle, container.name, held[container.name]))
+    return tuple(gap for container in concerned for gap in container_gaps(idle, container.name, held[container.name]))
 
 
-def _uses_devices(devices: DevicePolicy, container: ContainerView) -> bool:
+def uses_devices(idle: Idle, container: ContainerView) -> bool:
+    """Tell whether a container keeps running and requests NUMA-bound devices: only such containers need to be aligned."""
     if container.kind is Kind.INIT:
         return False
-    return any(amount > 0 and name in devices.numa_bound for name, amount in container.limits.items())
+    return any(amount > 0 and name in idle.devices.numa_bound for name, amount in container.limits.items())
 
 
-def _container_gaps(idle: Idle, name: str, held: Holding) -> Iterator[Gap]:
+def container_gaps(idle: Idle, name: str, held: Holding) -> tuple[Gap, ...]:
+    """Return what keeps one container that uses devices from being aligned."""
+    return () if idle.numa_mask.bit_count() == 1 else tuple(_gaps(idle, name, held))
+
+
+def _gaps(idle: Idle, name: str, held: Holding) -> Iterator[Gap]:
     if not held.cpus:
         yield Gap(name, SHARED_CPUS, "its CPUs are not its own: it runs in the node's shared pool")
     for resource, taken in held.devices.items():

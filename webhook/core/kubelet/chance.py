@@ -1,7 +1,7 @@
 """What the kubelet leaves to chance: tried out, one choice after the other.
 
 The Device Manager walks Go maps, whose order is random, so which of several equally good devices a container gets is luck.
-A judgement asks a `Chooser` at each such point; `outcomes` runs it again until every sequence of choices was seen.
+A judgement asks a `Chooser` at each such point; `always` runs it again until every sequence of choices was seen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, TypeVar
 
 _MOST_RUNS: Final = 256
-"""Runs that `outcomes` tries before it gives up, and calls the outcome uncertain; some milliseconds."""
+"""Runs that `always` tries before it gives up, and calls the outcome uncertain; some milliseconds."""
 
 Spread = tuple[int, ...]
 """How many devices are taken of each group."""
@@ -78,25 +78,20 @@ def spreads(capacities: Spread, count: int) -> Iterator[Spread]:
             yield (taken, *others)
 
 
-def outcomes(run: Callable[[Chooser], _T], matters: Callable[[_T], Matters], same: Callable[[_T, _T], bool]) -> tuple[_T, bool]:
-    """Return the first outcome of `run`, and whether it is certain: all sequences of choices were tried and agree with it.
+def always(agrees: Callable[[Chooser], bool], matters: Matters) -> bool:
+    """Tell whether a run with every sequence of choices agrees with the first one; False also where there are too many.
 
-    `matters` tells from the first outcome which choices need to be tried.
+    A run that ends early, at a choice that decides it, spares all sequences that go on from there.
     """
-    chooser = Chooser()
-    first = run(chooser)
-    if not chooser.chances:
-        return first, True
-    which = matters(first)
     script: Sequence[int] | None = ()
     for _ in range(_MOST_RUNS):
-        chooser = Chooser(script, which)
-        if not same(first, run(chooser)) or not chooser.complete:
-            return first, False
+        chooser = Chooser(script, matters)
+        if not agrees(chooser) or not chooser.complete:
+            return False
         script = _next_script(chooser.path)
         if script is None:
-            return first, True
-    return first, False
+            return True
+    return False
 
 
 def possible(run: Callable[[Chooser], _T], matters: Matters) -> tuple[frozenset[_T], bool]:

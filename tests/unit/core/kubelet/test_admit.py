@@ -123,6 +123,25 @@ def test_chance_is_told():
     assert verdict.outcome is Outcome.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("containers", "possible"),
+    [
+        # one device: on either node, so beside the CPUs or not
+        ([container("a", "8", "4Gi", 1)], {Outcome.ALIGNED, Outcome.ADMITTED}),
+        # five devices are never on one node, and nothing is preferred
+        ([container("a", "8", "4Gi", 5), container("b", "8", "4Gi", 1)], set()),
+        ([container("a", "1500m", "4Gi", 1)], set()),
+        ([container("a", "8", "4Gi", 8)], set()),
+    ],
+)
+def test_without_hints_only_alignment_is_chance(containers: list[JSON], possible: set[Outcome]):
+    verdict = judge(two_nodes(NONE, memory=False), tables.pod(*containers))
+
+    assert verdict.surely_admitted
+    assert verdict.certain is not bool(possible)
+    assert verdict.possible == possible
+
+
 def test_gaps_say_what_is_not_aligned():
     pod = tables.pod(container("main", "8", "64Gi", 5))
     verdict = judge(two_nodes(BEST_EFFORT), pod)

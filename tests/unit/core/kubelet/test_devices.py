@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.core.kubelet.make import GPU, NIC, container, device_manager, devices, hints, pod, written
 from webhook.core.containers import Kind
-from webhook.core.kubelet.chance import Chooser, Matters, outcomes
+from webhook.core.kubelet.chance import Chooser, Matters, always
 from webhook.core.kubelet.contract import ContainerView, Hint, Refusal
 from webhook.core.kubelet.devices import DeviceManager, DevicePolicy
 
@@ -126,25 +126,27 @@ def test_a_resource_without_devices_refuses_even_none_of_it():
     assert "no healthy devices present" in refusal.message
 
 
-def certain(view: tuple[ContainerView, ...], hint: str, policy: DevicePolicy = FOUR_EACH) -> tuple[object, bool]:
+def certain(view: tuple[ContainerView, ...], hint: str, policy: DevicePolicy = FOUR_EACH) -> bool:
     """Allocate all containers under one hint, each time with other choices; compare what the last one's hints would be."""
+    seen: list[object] = []
 
-    def run(chooser: Chooser) -> object:
+    def run(chooser: Chooser) -> bool:
         manager = DeviceManager(policy, pod(*view), chooser)
         for one in view[:-1]:
             manager.allocate(one, hints(hint)[0])
-        return manager.container_hints(view[-1], singles=False)
+        seen.append(manager.container_hints(view[-1], singles=False))
+        return seen[0] == seen[-1]
 
-    return outcomes(run, lambda _: Matters(later=True, last=True), lambda one, other: one == other)
+    return always(run, Matters(later=True, last=True))
 
 
 def test_which_devices_are_taken_is_chance_where_it_matters():
     first, last = container("a", gpu=2), container("b", gpu=4)
 
-    assert certain((first, last), "0T")[1]
-    assert not certain((first, last), "0,1T")[1]
-    assert certain((container("a", gpu=8), last), "0,1T")[1]
-    assert certain((container("a", nic=1), last), "0,1T", devices(gpu={1: 4, 2: 4}, nic={1: 1, 2: 1}))[1]
+    assert certain((first, last), "0T")
+    assert not certain((first, last), "0,1T")
+    assert certain((container("a", gpu=8), last), "0,1T")
+    assert certain((container("a", nic=1), last), "0,1T", devices(gpu={1: 4, 2: 4}, nic={1: 1, 2: 1}))
 
 
 def test_init_containers_leave_no_chance_behind_unless_the_resource_is_used_later():
@@ -159,7 +161,7 @@ def test_too_many_choices_are_not_certain():
     policy = devices(nodes=12, gpu={1 << node: 2 for node in range(12)})
     view = tuple(container(name, gpu=12) for name in "ab")
 
-    assert not certain(view, "*F", policy)[1]
+    assert not certain(view, "*F", policy)
 
 
 def test_fewest_nodes():
