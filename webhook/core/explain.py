@@ -76,14 +76,6 @@ def account(
     return Account(whys, found, not any(diagnosis.exhausted for diagnosis in diagnoses.values()))
 
 
-def refusal(
-    pod: Pod, judged: Mapping[str, Verdict], nodes: Mapping[str, NodeKubelet], catalogue: Catalogue, judge: Judge = admit.judge
-) -> tuple[str, tuple[Cause, ...]]:
-    """Return the message and the causes of a refusal; the arguments are those of `account`."""
-    found = account(pod, judged, nodes, catalogue, judge)
-    return message(found), causes(found)
-
-
 def message(found: Account) -> str:
     """Return the refusal as people read it: what, a line per class, the nearest fix."""
     return "\n".join([f"{HEADLINE}:", *(f"  {line}" for line in class_lines(found.whys)), *fix_lines(found)])

@@ -115,8 +115,12 @@ def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis
 
 def _surely(pod: Pod, node: NodeKubelet) -> tuple[Knob, ...]:
     """Where no change was found, what no change of another resource could heal: more than the whole node has."""
-    asked = (Knob(c, name, amount_of(c, name), 0, 1) for c in visit(pod) for name in _placed(c, node))
-    beyond = {k.resource: k for k in asked if _Demand.of(k, pod, node).total > (supply.whole_node(node, k.resource) or 0)}
+    beyond: dict[str, Knob] = {}
+    for container in visit(pod):
+        for name in dict.fromkeys((*container.quantities("limits"), *container.quantities("requests"))):
+            knob, whole = Knob(container, name, amount_of(container, name), 0, 1), supply.whole_node(node, name)
+            if whole is not None and knob.present and _Demand.of(knob, pod, node).total > whole:
+                beyond.setdefault(name, knob)
     return tuple(beyond.values())
 
 

@@ -242,11 +242,10 @@ def test_a_verdict_in_a_few_words(verdict: Verdict, expected: str) -> None:
     assert explain.summary(verdict) == expected.replace("node 0, b", "node 0 and b")
 
 
-def test_refusal_is_message_and_causes_of_the_account() -> None:
-    of, where = pod(container(cpu="16", memory="64Gi", gpu=5)), node()
-    found = account(of, where)
-    made = explain.refusal(of, {"node": admit.judge(where, of)}, {"node": where}, CATALOGUE)
-    assert made == (explain.message(found), explain.causes(found))
+def test_more_than_a_node_has_is_said_where_nothing_is_placed() -> None:
+    without_managers = node(cpuManagerPolicy="none", pin_memory=False)
+    (line, _) = refused(pod(container(cpu="200", memory="64Gi", gpu=1)), without_managers)
+    assert line == "  node: trainer asks 200 CPUs; a node leaves 124 to pods"
 
 
 amounts = st.fixed_dictionaries(
