@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on standard output, one line a decision. gunicorn's own lines take the same road."""
+"""Structured logs: one JSON object a line on standard output, one line a decision. gunicorn's lines look the same, on stderr."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ import structlog
 
 from webhook.config.envelope import Envelope
 from webhook.core.decision import Decision
+from webhook.server.lines import Lines
 
 _SHARED: tuple[structlog.typing.Processor, ...] = (
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
 )
+
+
+class _Sink:
+    """What structlog calls with each line."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = lines.put
 
 
 _encode = json.JSONEncoder(default=str).encode
@@ -29,10 +37,11 @@ def _serialize(fields: Any, **_: Any) -> str:
 
 def configure(level: str = "info") -> None:
     """Send structlog's lines to standard output as JSON, from `level` on."""
+    sink = _Sink(Lines(sys.stdout))
     structlog.configure(
         processors=[*_SHARED, structlog.processors.JSONRenderer(_serialize)],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+        logger_factory=lambda *_: sink,
         cache_logger_on_first_use=True,
     )
 
@@ -40,14 +49,14 @@ def configure(level: str = "info") -> None:
 def decision_fields(handler: str, call: Envelope, decision: Decision, seconds: float) -> Mapping[str, Any]:
     """Return the fields of the line about one decision."""
     return {
-        "handler": str(handler),
+        "handler": handler,
         "uid": call.uid,
         "namespace": call.namespace,
         "name": call.name,
-        "mode": str(decision.mode),
+        "mode": decision.mode,
         "outcome": decision.outcome,
         "reason": decision.reason,
-        "verdicts": {name: str(verdict.outcome) for name, verdict in decision.verdicts.items()},
+        "verdicts": {name: verdict.outcome for name, verdict in decision.verdicts.items()},
         "dry_run": call.dry_run,
         "milliseconds": round(seconds * 1000, 3),
     }

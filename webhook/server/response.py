@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webhook.core.decision import Decision
+from webhook.core.memo import Memo
 
 API_VERSION = "admission.k8s.io/v1"
 
@@ -25,14 +26,25 @@ WARNINGS_BUDGET = 4096
 
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 
+_BEFORE_UID = f'{{"apiVersion":"{API_VERSION}","kind":"AdmissionReview","response":{{"uid":'.encode()
+
+_encoded: Memo[tuple[Decision, bytes]] = Memo(1024)
+
 _MORE = "numalign: more warnings left out"
 _NOT_IN_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def encode(uid: str, decision: Decision, *, may_patch: bool) -> bytes:
     """Return the AdmissionReview, as JSON bytes, that tells the API server what was decided."""
-    review = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": build(uid, decision, may_patch=may_patch)}
-    return _dumps(review).encode()
+    # what is decided on one shape of pod is one object, however often that shape comes; holding it keeps its id its own
+    _, rest = _encoded.get((id(decision), may_patch), lambda: (decision, _after_uid(decision, may_patch=may_patch)))
+    return _BEFORE_UID + _dumps(uid).encode() + rest
+
+
+def _after_uid(decision: Decision, *, may_patch: bool) -> bytes:
+    response = build("", decision, may_patch=may_patch)
+    del response["uid"]
+    return f",{_dumps(response)[1:]}}}".encode()
 
 
 def build(uid: str, decision: Decision, *, may_patch: bool) -> dict[str, Any]:
