@@ -38,6 +38,7 @@ STARTS: list[tuple[dict[str, Any], Topology | None, int]] = [
     (static(options=["strict-cpu-reservation", "prefer-align-cpus-by-uncorecache"]), None, 34),
     (static(options=["align-by-socket"], topologyManagerPolicy="restricted"), None, 37),
     ({"cpuManagerPolicyOptions": {}}, None, 37),
+    ({"systemReserved": {"cpu": "0", "memory": "0"}}, None, 37),
     ({"reservedSystemCPUs": "0-3,8", "cpuManagerPolicy": "static"}, None, 37),
     ({"reservedSystemCPUs": "0", "systemReserved": {"cpu": "nonsense"}}, None, 37),
     ({"topologyManagerPolicy": "none", "topologyManagerPolicyOptions": {"bogus": "1"}}, NINE, 37),
@@ -82,7 +83,13 @@ REFUSES: list[tuple[dict[str, Any], Topology | None, int, str, str]] = [
     ({"enforceNodeAllocatable": "pods"}, None, 37, "enforceNodeAllocatable", "of type slice"),
     ({"reservedMemory": {"numaNode": 0}}, None, 37, "reservedMemory", "of type slice"),
     ({"reservedMemory": ["0"]}, None, 37, "reservedMemory[0]", "of type map"),
-    ({"reservedMemory": [{"numaNode": "0"}]}, None, 37, "reservedMemory[0].numaNode", "of type int32"),
+    (
+        {"reservedMemory": [{"numaNode": "0"}]},
+        None,
+        37,
+        "reservedMemory[0].numaNode",
+        r"MemoryReservation\.reservedMemory\.numaNode of type int32",
+    ),
     ({"reservedMemory": [{"limits": ["1Gi"]}]}, None, 37, "reservedMemory[0].limits", "of type map"),
     ({"reservedMemory": [{"limits": {"memory": "much"}}]}, None, 37, "reservedMemory[0].limits[memory]", "quantity"),
     ({"featureGates": {"Bogus": True}}, None, 37, "featureGates[Bogus]", "unrecognized feature gate: Bogus"),
@@ -114,6 +121,8 @@ REFUSES: list[tuple[dict[str, Any], Topology | None, int, str, str]] = [
         'cannot reserve "hugepages-1Gi" resource',
     ),
     ({"systemReserved": {"memory": "-1Gi"}}, None, 37, "systemReserved[memory]", "cannot be negative"),
+    ({"evictionHard": {"memory.available": "1e99%"}}, None, 37, "evictionHard[memory.available]", "<= 100%"),
+    ({"evictionHard": {"memory.available": "-1e99%"}}, None, 37, "evictionHard[memory.available]", ">= 0%"),
     ({"systemReserved": {"cpu": " 2"}}, None, 37, "systemReserved[cpu]", "spaces around it"),
     ({"systemReserved": {"cpu": "two"}}, None, 37, "systemReserved[cpu]", "failed to parse quantity"),
     ({"evictionHard": {"memory.free": "1Gi"}}, None, 37, "evictionHard[memory.free]", "unsupported eviction signal memory.free"),
@@ -361,7 +370,7 @@ def test_cpu_finer_than_a_milli(amount: str, minor: int, expected: int):
     assert kubelet({"systemReserved": {"cpu": amount}}, minor=minor).config.reserved_cpu == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [("0-2,5", 0b100111), ("3", 0b1000), ("1,1", 0b10)])
+@pytest.mark.parametrize(("text", "expected"), [("0-2,5", 0b100111), ("+1", 0b10), ("3", 0b1000), ("1,1", 0b10)])
 def test_cpu_lists(text: str, expected: int):
     assert parse_cpu_list(text) == expected
 

@@ -141,8 +141,9 @@ def test_align_by_socket_takes_from_the_whole_socket():
     view = container(cpu=40, memory="1Gi")
     by_socket = manager(pod(view), policy("0,128", CpuOptions(align_by_socket=True), NPS4))
 
-    assert by_socket.allocate(view, Hint(0b10, preferred=True)) is None
-    assert by_socket.assigned["main"] & ~cpus("0-63,128-191") == 0
+    assert by_socket.allocate(view, Hint(1 << 5, preferred=True)) is None
+    assert by_socket.assigned["main"] & ~cpus("64-127,192-255") == 0
+    assert by_socket.assigned["main"] & ~cpus("80-95,208-223") != 0
 
 
 def test_memory_only_nodes_never_appear():

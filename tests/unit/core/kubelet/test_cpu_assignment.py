@@ -35,6 +35,7 @@ def machine(name: str) -> CpuTopology:
             "nps4": topology(*[8] * 8),
             "caches": topology(16, 16, cores_per_uncore_cache=4),
             "two sockets, one node": topology(16),
+            "smt4 caches": topology(16, 16, threads=4, cores_per_uncore_cache=2),
             "uneven": topology(8, 4, 12, threads=1, sockets=1),
             "smt4": topology(16, 16, threads=4, adjacent_siblings=True),
             "uneven sockets": topology(6, 2, 4, 4, threads=1),
