@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint types layers check bench lock clean venv control-plane e2e demo latency
+.PHONY: run test lint types layers check bench lock clean venv control-plane e2e demo latency soak
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,6 +44,9 @@ demo: control-plane ## a control plane with the webhook on this machine, pods be
 
 latency: control-plane ## what the webhook adds to a pod create on a real API server, beside a plain Go webhook
 	$(BIN)/python -m tests.e2e.latency
+
+soak: control-plane ## ten minutes of pod creates: none fails, memory does not grow
+	$(BIN)/python -m tests.e2e.soak
 
 bench: venv ## prints a table; nothing here is a test
 	$(BIN)/python -m tests.bench

@@ -20,6 +20,7 @@ NAMESPACE = "numalign-system"
 MODES = ("strict", "best-effort", "audit", "off")
 CERTS = ("--every", "0.5", "--settle", "2")
 """The sidecar's pace in tests: its rounds and the wait before a new authority signs."""
+SERVER = ("--reload-seconds", "1")
 
 H100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.machine": "DGXH100"}
 L40S = {"nvidia.com/gpu.product": "NVIDIA-L40S"}
@@ -35,7 +36,7 @@ class Cluster:
         ports: Mapping[int, int] | None = None,
     ) -> None:
         self.plane, self._ports = plane, ports
-        self._extra = {"certs": CERTS, **(extra or {})}
+        self._extra = {"certs": CERTS, "webhook": SERVER, **(extra or {})}
         self.replicas: list[Replica] = []
         self.service: Service | None = None
 
