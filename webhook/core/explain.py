@@ -18,7 +18,7 @@ from webhook.core.decision import Cause
 from webhook.core.fixes import Created, Diagnosis, Fix, Judge
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.node import NodeKubelet
-from webhook.core.reasons import Why, why, word
+from webhook.core.reasons import UNALIGNED, Why, why, word
 from webhook.core.verdict import Outcome, Verdict
 
 HEADLINE: Final = (
@@ -150,7 +150,7 @@ def warnings(found: Account) -> tuple[str, ...]:
     """Return the same in warnings of a line each: one per reason, one per field of the nearest fix."""
     groups: dict[str, list[str]] = {}
     for name, reason in found.whys.items():
-        groups.setdefault(reason.text, []).append(name)
+        groups.setdefault(reason.text.removeprefix(UNALIGNED), []).append(name)
     lines = [f"not aligned on {wording.some(names, 1)}: {text}" for text, names in list(groups.items())[:_MOST_GROUPS]]
     for fix in found.fixes[:1]:
         lines += [f"{_field(change)}, to align it on {wording.some(fix.classes, 1)}" for change in fix.changes]

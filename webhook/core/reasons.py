@@ -20,6 +20,9 @@ from webhook.core.quantities import is_whole, value
 from webhook.core.resource_names import CPU, is_memory
 from webhook.core.verdict import Gap, Outcome, Verdict
 
+UNALIGNED: Final = "would run unaligned: "
+"""What the first clause begins with where the kubelet admits the pod."""
+
 DOES_NOT_START: Final = "KubeletDoesNotStart"
 UNKNOWN: Final = "Unknown"
 SHARED_CPUS: Final = "SharedCPUs"
@@ -81,7 +84,7 @@ def why(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> 
     if found == UNKNOWN:
         return Why(found, "", (f"no verdict: {verdict.unknown or 'the kubelet itself leaves it to chance'}",))
     clauses = tuple(dict.fromkeys(_clauses(pod, verdict, node, diagnosis))) or (_own_words(verdict),)
-    first = f"would run unaligned: {clauses[0]}" if verdict.admitted else clauses[0]
+    first = f"{UNALIGNED}{clauses[0]}" if verdict.admitted else clauses[0]
     return Why(found, _container(verdict, diagnosis), (first, *clauses[1:]))
 
 
