@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
 
-_MOST_RUNS: Final = 256
-"""Runs that `always` tries before it gives up, and calls the outcome uncertain; some milliseconds."""
+_MOST_OPTIONS: Final = 256
 
 Spread = tuple[int, ...]
 """How many devices are taken of each group."""
@@ -61,9 +60,9 @@ class Chooser:
 
     def _options(self, capacities: Spread, count: int, *, last: bool) -> list[Spread]:
         options: dict[Spread, Spread] = {}
-        for option in islice(spreads(capacities, count), _MOST_RUNS):
+        for option in islice(spreads(capacities, count), _MOST_OPTIONS):
             options.setdefault(tuple(map(bool, option)) if last else option, option)
-        self.complete = self.complete and next(islice(spreads(capacities, count), _MOST_RUNS, None), None) is None
+        self.complete = self.complete and next(islice(spreads(capacities, count), _MOST_OPTIONS, None), None) is None
         return list(options.values())
 
 
@@ -78,13 +77,13 @@ def spreads(capacities: Spread, count: int) -> Iterator[Spread]:
             yield (taken, *others)
 
 
-def always(agrees: Callable[[Chooser], bool], matters: Matters) -> bool:
-    """Tell whether a run with every sequence of choices agrees with the first one; False also where there are too many.
+def always(agrees: Callable[[Chooser], bool], matters: Matters, most: int) -> bool:
+    """Tell whether a run with every sequence of choices agrees with the first one; False also where `most` do not do.
 
     A run that ends early, at a choice that decides it, spares all sequences that go on from there.
     """
     script: Sequence[int] | None = ()
-    for _ in range(_MOST_RUNS):
+    for _ in range(most):
         chooser = Chooser(script, matters)
         if not agrees(chooser) or not chooser.complete:
             return False
@@ -94,11 +93,11 @@ def always(agrees: Callable[[Chooser], bool], matters: Matters) -> bool:
     return False
 
 
-def possible(run: Callable[[Chooser], _T], matters: Matters) -> tuple[frozenset[_T], bool]:
-    """Return the outcomes that any sequence of choices may bring, and whether these are all of them."""
+def possible(run: Callable[[Chooser], _T], matters: Matters, most: int) -> tuple[frozenset[_T], bool]:
+    """Return the outcomes that any sequence of choices may bring in `most` runs, and whether these are all of them."""
     found: set[_T] = set()
     script: Sequence[int] | None = ()
-    for _ in range(_MOST_RUNS):
+    for _ in range(most):
         chooser = Chooser(script, matters)
         found.add(run(chooser))
         script = _next_script(chooser.path)

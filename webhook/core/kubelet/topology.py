@@ -10,9 +10,9 @@ them is found here by folding one list at a time:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 from operator import and_, or_
@@ -85,7 +85,7 @@ class TopologyPolicy:
             return Hint(self._pick(preferred, _width), preferred=True)
         if self.name == BEST_EFFORT:
             aim = max((_narrowest(hints) for hints in lists), default=0)
-            if reachable := _reachable(lists, self.everything):
+            if reachable := _reachable(tuple(lists), self.everything):
                 return Hint(self._pick(reachable, _towards(aim)), preferred=False)
         # restricted and single-numa-node refuse whatever is not preferred: which mask it would be does not matter
         return Hint(self.everything, preferred=False)
@@ -107,7 +107,7 @@ class TopologyPolicy:
                 best = found
         return best or Hint(self.everything, preferred=False)
 
-    def _pick(self, candidates: set[int], order: Order) -> int:
+    def _pick(self, candidates: Set[int], order: Order) -> int:
         """Return the best mask: first by `order`, then the closest or else the numerically lowest one."""
         level = min(map(order, candidates))
         tied = [mask for mask in candidates if order(mask) == level]
@@ -157,7 +157,8 @@ def _preferred(lists: Sequence[HintList], everything: int) -> set[int]:
     return {everything} if common is None else common
 
 
-def _reachable(lists: Sequence[HintList], everything: int) -> set[int]:
+@lru_cache(maxsize=256)
+def _reachable(lists: tuple[HintList, ...], everything: int) -> frozenset[int]:
     """Return every non-empty AND over one hint of each list; a list without a mask restricts nothing.
 
     Short lists come first: of the long ones only what lies on the nodes reached so far makes a difference.
@@ -167,7 +168,7 @@ def _reachable(lists: Sequence[HintList], everything: int) -> set[int]:
         nodes = reduce(or_, reached, 0)
         offered = {nodes if hint.mask is None else hint.mask & nodes for hint in hints}
         reached = {mask & other for mask in reached for other in offered}
-    return reached - {0}
+    return frozenset(reached - {0})
 
 
 def _narrowest(hints: HintList) -> int:

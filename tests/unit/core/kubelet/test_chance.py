@@ -34,7 +34,7 @@ def test_all_sequences_of_choices_are_tried(matters: Matters, expected: bool):
         second = chooser.pick((1, 1), 1, last=True)
         return (first, second) not in {((0, 2), (0, 1)), ((0, 2), (1, 0))}
 
-    assert always(run, matters) is expected
+    assert always(run, matters, 256) is expected
 
 
 def test_only_the_groups_count_for_the_last_user():
@@ -44,7 +44,7 @@ def test_only_the_groups_count_for_the_last_user():
         seen.add(chooser.pick((4, 4), 4, last=True))
         return True
 
-    assert always(run, ALL)
+    assert always(run, ALL, 256)
     assert seen == {(4, 0), (3, 1), (0, 4)}
 
 
@@ -58,7 +58,7 @@ def test_a_run_that_ends_early_spares_the_rest():
         chooser.pick((1, 1), 1, last=False)
         return True
 
-    assert always(run, ALL)
+    assert always(run, ALL, 256)
     assert len(runs) == 3
 
 
@@ -68,7 +68,7 @@ def test_too_many_sequences_are_uncertain():
             chooser.pick((1, 1), 1, last=False)
         return True
 
-    assert not always(run, ALL)
+    assert not always(run, ALL, 256)
 
 
 def test_without_a_script_nothing_else_is_tried():

@@ -137,7 +137,7 @@ def certain(view: tuple[ContainerView, ...], hint: str, policy: DevicePolicy = F
         seen.append(manager.container_hints(view[-1], singles=False))
         return seen[0] == seen[-1]
 
-    return always(run, Matters(later=True, last=True))
+    return always(run, Matters(later=True, last=True), 256)
 
 
 def test_which_devices_are_taken_is_chance_where_it_matters():
