@@ -10,7 +10,7 @@ them is found here by folding one list at a time:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from itertools import product
@@ -107,7 +107,7 @@ class TopologyPolicy:
                 best = found
         return best or Hint(self.everything, preferred=False)
 
-    def _pick(self, candidates: Set[int], order: Order) -> int:
+    def _pick(self, candidates: Collection[int], order: Order) -> int:
         """Return the best mask: first by `order`, then the closest or else the numerically lowest one."""
         level = min(map(order, candidates))
         tied = [mask for mask in candidates if order(mask) == level]
