@@ -1,7 +1,7 @@
 """Deciding on admission requests: the one door to the core for the server and the command line.
 
 What is not our business leaves by the first `if`, before anything is copied or judged. Everything else is decided on the pod's
-essence and remembered by it.
+essence, in a form that knows no order of keys, and remembered by it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,15 @@ def validate(pod: Any, request: Request, snapshot: Snapshot) -> Decision:
         return _decide("validate", validate_pod, pod, request, snapshot)
     if problems(request.old):
         return Decision(allowed=True, mode=snapshot.policy.mode, outcome="malformed", reason="OldObject")
-    old = essence(request.old)
-    return _decide(f"resize {_key(old)}", lambda new, mode, known: resize_pod(old, new, mode, known), pod, request, snapshot)
+    try:
+        old = _canonical(request.old)
+    except (RecursionError, TypeError):
+        return Decision(allowed=True, mode=snapshot.policy.mode, outcome="malformed", reason="OldObject")
+
+    def resized(new: dict[str, Any], mode: Mode, known: Snapshot) -> Decision:
+        return resize_pod(json.loads(old), new, mode, known)
+
+    return _decide(f"resize {old}", resized, pod, request, snapshot)
 
 
 def advise(workload: Any, request: Request, snapshot: Snapshot) -> Decision:
@@ -67,12 +74,11 @@ def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: 
     found = problems(pod)
     if found:
         return _malformed(mode, f"left as written: {found[0]}")
-    kept = essence(pod)
     try:
-        key = (name, mode, _key(kept))
-    except RecursionError:
-        return _malformed(mode, "left as written: nested too deeply")
-    decision = snapshot.remembered.get(key, lambda: _on_essence(handler, kept, mode, snapshot))
+        kept = _canonical(pod)
+    except (RecursionError, TypeError):
+        return _malformed(mode, "left as written: nested too deeply, or no JSON")
+    decision = snapshot.remembered.get((name, mode, kept), lambda: _on_essence(handler, json.loads(kept), mode, snapshot))
     return replace(decision, warnings=(*shortened(notes), *decision.warnings)) if notes else decision
 
 
@@ -82,8 +88,9 @@ def _on_essence(handler: _Handler, pod: dict[str, Any], mode: Mode, snapshot: Sn
     return handler(pod, mode, snapshot)
 
 
-def _key(pod: Mapping[str, Any]) -> str:
-    return json.dumps(pod, separators=(",", ":"))
+def _canonical(pod: Mapping[str, Any]) -> str:
+    """Return the pod's essence as text, the same whatever the order of its keys."""
+    return json.dumps(essence(pod), separators=(",", ":"), sort_keys=True)
 
 
 def _malformed(mode: Mode, text: str) -> Decision:
@@ -115,7 +122,7 @@ def _names_accelerator(raw: Any, catalogue: Catalogue) -> bool:
         if amounts and not isinstance(amounts, dict):
             return True
         for name in amounts:
-            entry = catalogue.find(name)
+            entry = catalogue.find(name) if isinstance(name, str) else None
             if entry is not None and entry.is_accelerator:
                 return True
     return False

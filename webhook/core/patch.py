@@ -55,7 +55,8 @@ def pointer(path: Path) -> str:
 
 def _changeable(before: Pod, after: Pod) -> Iterator[Path]:
     for container in visit(after):
-        yield from _quantities(before, after, (*container.path, "resources"))
+        if get(before, container.path) is not container.raw:
+            yield from _quantities(before, after, (*container.path, "resources"))
     yield from _quantities(before, after, ("spec", "resources"))
     for key in (HAMI_ALIGNMENT, INJECTED, VERDICT):
         yield (*ANNOTATIONS, key)

@@ -132,9 +132,9 @@ def _quantities(values: Any, path: Path) -> Problems:
         yield Problem(path, f"expected an object, got {_kind(values)}")
         return
     for name, quantity in values.items():
-        message = _wrong_quantity(name, quantity)
+        message = _wrong_quantity(name, quantity) if isinstance(name, str) else f"expected a name, got {_kind(name)}"
         if message:
-            yield Problem((*path, name), message)
+            yield Problem((*path, str(name)), message)
 
 
 def _wrong_quantity(name: str, quantity: Any) -> str:
@@ -208,7 +208,9 @@ def _strings(values: Any, path: Path, only: tuple[str, ...] = ()) -> Problems:
     yield from _optional(values, dict, path)
     if isinstance(values, dict):
         for key in only or values:
-            yield from _optional(values.get(key), str, (*path, key))
+            # A key that is no text can come from YAML only.
+            yield from _optional(key, str, path)
+            yield from _optional(values.get(key), str, (*path, str(key)))
 
 
 def _optional(value: Any, expected: type, path: Path) -> Problems:

@@ -77,6 +77,9 @@ BAD = [
     (spec(overhead={"cpu": "x"}), "spec.overhead.cpu"),
     (spec(nodeSelector={"a": 1}), "spec.nodeSelector.a"),
     (spec(nodeName=1), "spec.nodeName"),
+    # YAML's keys are not always texts
+    (resources(limits={1: "2"}), "spec.containers[0].resources.limits.1"),
+    (spec(nodeSelector={True: "a"}), "spec.nodeSelector"),
     (spec(runtimeClassName=["a"]), "spec.runtimeClassName"),
     (spec(os="linux"), "spec.os"),
     (spec(tolerations=[{"key": 1}]), "spec.tolerations[0].key"),
