@@ -213,9 +213,7 @@ def _why_not(scene: Scene, wanted: Asks) -> str | None:
     """Return why a pod is not shaped, though it could be."""
     for each in scene.candidates:
         if each.node.node_class.device_specs == "notPassed" and each.node.config.cpu_static:
-            return (
-                f"not shaped: on {each.name} the device plugin passes no device specs, and CPUs of its own would cost it its GPUs"
-            )
+            return f"not shaped: on {each.name} CPUs of its own would cost it its GPUs (deviceSpecs: notPassed)"
     if shares_silently(scene, wanted):
         return "not shaped: it asks for a part of a GPU and declares no CPU or memory; declare them, or set shapeShared"
     return None

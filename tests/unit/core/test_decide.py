@@ -308,7 +308,7 @@ def test_plugins_that_lose_their_devices_at_a_cgroup_update() -> None:
     known = snapshot(named(m112(kubelet(SINGLE)), "a", deviceSpecs="notPassed"))
     _, decision = mutated(pod(bare()), known)
     assert decision.outcome == "unchanged"
-    assert "device plugin passes no device specs" in decision.warnings[0]
+    assert "would cost it its GPUs (deviceSpecs: notPassed)" in decision.warnings[0]
     harmless = snapshot(
         named(m112(kubelet(SINGLE)), "a"), named(m112(kubelet("none", cpu="none", memory=False)), "b", deviceSpecs="notPassed")
     )
