@@ -17,7 +17,7 @@ from webhook.core.quantities import MILLI_IN_NANO, NANO, format_bytes, format_cp
 from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.shape import cpu, memory, share, width
 from webhook.core.shape.initcontainers import InitMemory, memory_floor
-from webhook.core.shape.scene import Scene, declared, sized_by
+from webhook.core.shape.scene import Scene, declared, is_silent, sized_by
 
 
 class Amounts(NamedTuple):
@@ -54,13 +54,19 @@ def shapes(scene: Scene) -> Iterator[Shape]:
     if not scene.bearers or any(not _can_change(scene, container) for container in scene.containers):
         return
     seen: list[Shape] = []
-    for wide, shared, leave_room, round_up, init_memory in product(
-        (False, True), (True, False), *[(False, True)] * 2, InitMemory
-    ):
-        shape = _shape(scene, _Choice(shared, wide, round_up, leave_room, init_memory))
+    for choice in _choices():
+        shape = _shape(scene, choice)
         if shape is not None and shape not in seen:
             seen.append(shape)
             yield shape
+
+
+def _choices() -> Iterator[_Choice]:
+    """Yield all choices, the least surprising ones first."""
+    no_first, yes_first = (False, True), (True, False)
+    for wide, shared, leave_room, round_up in product(no_first, yes_first, no_first, no_first):
+        for init_memory in InitMemory:
+            yield _Choice(shared, wide, round_up, leave_room, init_memory)
 
 
 def applied(pod: Pod, shape: Shape) -> Pod:
@@ -117,31 +123,38 @@ def _other(scene: Scene, container: Container) -> Amounts:
 
 def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) -> Amounts:
     declared_cpu, declared_memory = declared(container, CPU), declared(container, MEMORY)
-    units = scene.units.get(container.path, {})
     fixed = declared_cpu.is_fixed and (declared_cpu.request or 0) % 1000 == 0
     step = 1 if fixed and not choice.round_up else scene.smt_width
-    sizing = sized_by(scene, container, shared=choice.shared)
-    cpus = share.cpu(units, sizing, scene.policy.cpu.per_accelerator)
-    size = share.memory(units, sizing)
-    part = sum(units.values()), sum(sum(each.values()) for path, each in scene.units.items() if path in scene.bearers)
-    if cpus is not None:
-        cpus = max(cpus - _part(room.cpu, *part), 0)
-    if size is not None:
-        size = max(size - _part(room.memory, *part), 0)
-    if choice.wide and declared_cpu.is_silent and declared_memory.is_silent:
-        least = width.least(scene, container, *part)
-        cpus, size = max(cpus or 0, -(-least.cpu // (step * 1000)) * step * 1000), max(size or 0, least.memory)
-    # A share may be next to nothing, where many share a node; then it is no better than any container's default.
-    floor = max(size or 0, scene.policy.memory.default)
+    cpus, size = _share(scene, container, choice, room)
+    if choice.wide and is_silent(container):
+        least = width.least(scene, container, *_units(scene, container))
+        # Rounded up here, for a share is rounded down.
+        cpus = max(cpus or 0, -(-least.cpu // (step * 1000)) * step * 1000)
+        size = max(size, least.memory)
     return Amounts(
         cpu.of_device_container(declared_cpu, cpus, step, scene.policy.cpu),
-        memory.of_container(declared_memory, floor, _tmpfs(scene, container)),
+        memory.of_container(declared_memory, size, _tmpfs(scene, container)),
     )
 
 
-def _part(amount: int, units: int, of: int) -> int:
-    """Return a container's part of what is taken off the pod's share, by the accelerators it has."""
-    return -(-amount * units // of) if of else 0
+def _share(scene: Scene, container: Container, choice: _Choice, room: Amounts) -> tuple[int | None, int]:
+    """Return a device container's milli-CPUs, None without accelerators, and its bytes."""
+    wanted = scene.units.get(container.path, {})
+    sizing = sized_by(scene, container, shared=choice.shared)
+    cpus, size = share.cpu(wanted, sizing, scene.policy.cpu.per_accelerator), share.memory(wanted, sizing)
+    mine, whole = _units(scene, container)
+    if cpus is not None and whole:
+        cpus = max(cpus - -(-room.cpu * mine // whole), 0)
+    if size is not None and whole:
+        size = size - -(-room.memory * mine // whole)
+    # A share may be next to nothing, where many share a node; then it is no better than any container's default.
+    return cpus, max(size or 0, scene.policy.memory.default)
+
+
+def _units(scene: Scene, container: Container) -> tuple[int, int]:
+    """Return the accelerators that a device container asks for, and those of all device containers."""
+    counts = {path: sum(scene.units.get(path, {}).values()) for path in scene.bearers}
+    return counts[container.path], sum(counts.values())
 
 
 def _init(scene: Scene, container: Container, apps: list[Amounts], choice: _Choice) -> Amounts:
