@@ -13,6 +13,8 @@ from webhook.core.containers import field_path
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 
+_OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
+
 
 class EnvelopeError(ValueError):
     """The body is no AdmissionReview; the text names each field and what was expected."""
@@ -84,7 +86,7 @@ class _Loose(Schema):
 
 class _RequestSchema(_Loose):
     uid = Text("the uid of the request", required=True)
-    operation = Choice(("CREATE", "UPDATE", "DELETE", "CONNECT"), required=True)
+    operation = Choice(_OPERATIONS, required=True)
     resource = _Member("resource")
     sub_resource = _Optional(data_key="subResource")
     kind = _Member("kind")
@@ -112,6 +114,33 @@ def load(body: Any) -> Envelope:
     Raises:
         EnvelopeError: if there is none, or it is none that we know.
     """
+    return _usual(body) or _checked(body)
+
+
+def _usual(body: Any) -> Envelope | None:
+    """Return what an API server sends, in a tenth of the schema's time; None: something is odd, and the schema says what."""
+    try:
+        request = body["request"]
+        texts = (
+            request["uid"],
+            request["operation"],
+            request["resource"]["resource"],
+            request.get("subResource", ""),
+            request["kind"]["kind"],
+            request.get("namespace", ""),
+            request.get("name", ""),
+            request["userInfo"].get("username", ""),
+        )
+        dry_run = request.get("dryRun", False)
+        known = (body["apiVersion"], body["kind"]) == (API_VERSION, KIND) and request["operation"] in _OPERATIONS
+        if not (known and request["uid"] and type(dry_run) is bool and all(type(text) is str for text in texts)):
+            return None
+        return Envelope(*texts, dry_run, request.get("object"), request.get("oldObject"))
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _checked(body: Any) -> Envelope:
     try:
         return Envelope(**{name: item for name, item in _REVIEW.load(body)["request"].items() if item is not None})
     except ValidationError as error:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from queue import Empty, SimpleQueue
 from typing import Final, TextIO
 
 LIMIT: Final = 10_000
 """Lines that wait; past it new ones are dropped and counted. At 500 bytes a line that is 5 MB."""
+
+GATHER_SECONDS: Final = 0.02
+"""How long the thread lets lines gather: woken for each of them it would take turns with those that decide."""
 
 AT_EXIT_SECONDS: Final = 2.0
 """How long the process's end waits for the last lines."""
@@ -52,6 +56,7 @@ class Lines:
         more = True
         while more:
             lines = [self._queue.get()]
+            time.sleep(GATHER_SECONDS)
             try:
                 while len(lines) < LIMIT:
                     lines.append(self._queue.get_nowait())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from prometheus_client import (
@@ -14,6 +15,8 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from webhook.core.decision import Decision
 
@@ -22,6 +25,31 @@ _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.
 
 _UNKNOWN = float("nan")
 """What a gauge shows before anything looked: a 0 would claim that all is well, or that all is lost."""
+
+
+class Tally(Collector):
+    """A counter of which a decision counts a dozen at once: one lock for all of them."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
+        self._about = (name, text, labels)
+        self._lock = threading.Lock()
+        self._counts: dict[tuple[str, ...], int] = {}
+
+    def add(self, several: Iterable[tuple[str, ...]]) -> None:
+        """Count each set of label values once."""
+        with self._lock:
+            for labels in several:
+                self._counts[labels] = self._counts.get(labels, 0) + 1
+
+    def collect(self) -> Iterator[Metric]:
+        """Return what Prometheus asks for."""
+        name, text, labels = self._about
+        family = CounterMetricFamily(name, text, labels=labels)
+        with self._lock:
+            counts = dict(self._counts)
+        for values, count in counts.items():
+            family.add_metric(values, count)
+        yield family
 
 
 class Metrics:
@@ -46,7 +74,8 @@ class Metrics:
             "decisions", "Decisions on admission requests.", "handler", "mode", "outcome", "reason", "dry_run"
         )
         self.would_refuse = counter("would_refuse", "Pods admitted that strict mode would have refused.", "namespace")
-        self.class_verdict = counter("class_verdict", "Verdicts on pods per node class.", "class", "verdict")
+        self.class_verdict = Tally("numalign_class_verdict", "Verdicts on pods per node class.", ("class", "verdict"))
+        registry.register(self.class_verdict)
         self.injected_cpu = counter("injected_cpu_cores", "Cores added to the CPU requests of pods.")
         self.injected_memory = counter("injected_memory_bytes", "Bytes added to the memory requests of pods.")
         self.undescribed = counter("undescribed_pods", "Pods admitted as written, since no node class offers their accelerator.")
@@ -69,8 +98,7 @@ class Metrics:
         self._count(self.decisions, handler, decision.mode, decision.outcome, decision.reason, str(dry_run).lower())
         if dry_run:
             return
-        for name, verdict in decision.verdicts.items():
-            self._count(self.class_verdict, name, verdict.outcome)
+        self.class_verdict.add((name, verdict.outcome) for name, verdict in decision.verdicts.items())
         self._count_outcome(handler, namespace, decision)
 
     def _count(self, counter: Counter, *labels: str) -> None:

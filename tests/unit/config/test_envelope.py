@@ -1,5 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from webhook.config import envelope
 from webhook.config.envelope import Envelope, EnvelopeError, load
 
 
@@ -77,3 +80,25 @@ def test_what_is_no_review_is_said_field_by_field(body, messages):
     with pytest.raises(EnvelopeError) as caught:
         load(body)
     assert all(message in str(caught.value) for message in messages)
+
+
+values = st.sampled_from(
+    [None, "", "x", "CREATE", 7, True, [], {}, {"kind": "Pod"}, {"resource": "pods"}, {"username": "kim"}, {"kind": 7}]
+)
+keys = st.sampled_from(
+    ["uid", "operation", "resource", "subResource", "kind", "namespace", "name", "userInfo", "dryRun", "object", "oldObject"]
+)
+USUAL = {"kind": {"kind": "Pod"}, "resource": {"resource": "pods"}, "userInfo": {"username": "kim"}, "namespace": "ml"}
+
+
+@given(changed=st.dictionaries(keys, values, max_size=2), dropped=st.sets(keys, max_size=1))
+def test_the_short_way_agrees_with_the_schema(changed, dropped):
+    body = review(**{**USUAL, **changed})
+    for key in dropped & set(body["request"]):
+        del body["request"][key]
+    short = envelope._usual(body)
+    assert short is None or short == envelope._checked(body)
+
+
+def test_the_usual_request_takes_the_short_way():
+    assert envelope._usual(review(**USUAL)) is not None
