@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from webhook.core.accelerators import Catalogue
 from webhook.core.decision import Decision
+from webhook.core.dra.devices import Inventory
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.memo import Memo
 from webhook.core.policy import Policy
 from webhook.core.shape.candidate import Candidate, candidate
 
-_REMEMBERED = 2048
+_REMEMBERED = 512
+"""Decisions; each takes some 20 KiB against a dozen classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Snapshot:
         catalogue: the shipped accelerators, extended by the policy's.
         classes: sorted by name.
         generation: counts the sets that were in force, from 1; what is remembered about one set is void for the next.
+        inventory: DRA devices and their classes.
         candidates: the classes whose kubelets start, prepared for decisions, sorted by name.
         remembered: decisions on pods seen before.
     """
@@ -31,6 +34,7 @@ class Snapshot:
     catalogue: Catalogue = field(default_factory=lambda: Catalogue(()))
     classes: tuple[NodeKubelet, ...] = ()
     generation: int = 1
+    inventory: Inventory = field(default_factory=Inventory)
     candidates: tuple[Candidate, ...] = field(init=False, compare=False, repr=False)
     remembered: Memo[Decision] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
 
