@@ -99,13 +99,18 @@ class _Planner:
         return replace(self._unshaped(), notes=(*notes, *_hints(self._scene)))
 
     def _chosen(self, *, shape: bool) -> Plan | None:
-        """Return the first shape that harms nobody.
+        """Return the plan for the classes that matter most, of those that any shape serves."""
+        found = (self._first(targets, shape=shape) for targets in self._targets())
+        return next((plan for plan in found if plan is not None), None)
+
+    def _first(self, targets: tuple[Candidate, ...], *, shape: bool) -> Plan | None:
+        """Return the first shape that is aligned on one of the targets and harms nobody.
 
         Failing that, of those that harm only where we can keep the pod off, the one that serves the most classes.
         """
         second_best: Plan | None = None
         for shaped in self._attempts(shape=shape):
-            found = self._helpful(shaped)
+            found = self._helpful(shaped, targets)
             harmed = {name for name, verdict in found.verdicts.items() if self._is_worse(name, verdict)} if found else set()
             if found is None or (harmed and not self._can_keep_off(found, harmed)):
                 continue
@@ -132,29 +137,30 @@ class _Planner:
         else:
             yield from (applied(author, each) for each in shapes(self._scene))
 
-    def _helpful(self, shaped: Pod) -> Plan | None:
-        """Return the plan with this shape, None where it helps nobody."""
-        verdicts = self._verdicts(shaped)
-        return None if verdicts is None else replace(self._start, pod=shaped, verdicts=verdicts)
+    def _helpful(self, shaped: Pod, targets: tuple[Candidate, ...]) -> Plan | None:
+        """Return the plan with this shape; None, soon, where it is aligned on no target."""
+        if shaped is self._scene.pod:
+            return self._start if is_met(self._before, targets) else None
+        first = judge_all(shaped, self._wanted, targets)
+        if not is_met(first, targets):
+            return None
+        rest = [each for each in self._scene.candidates if each.name not in first]
+        verdicts = dict(sorted({**first, **judge_all(shaped, self._wanted, rest)}.items()))
+        return replace(self._start, pod=shaped, verdicts=verdicts)
 
     def _can_keep_off(self, found: Plan, harmed: set[str]) -> bool:
         return harmed <= self._avoided(found.verdicts) and self._way(found.verdicts) is not None
 
-    def _verdicts(self, shaped: Pod) -> Verdicts | None:
-        """Return all verdicts on a shape; None, soon, where it is aligned on no class that counts."""
-        if shaped is self._scene.pod:
-            return self._before if is_met(self._before, self._targets()) else None
-        first = judge_all(shaped, self._wanted, self._targets())
-        if not is_met(first, self._targets()):
-            return None
-        rest = [each for each in self._scene.candidates if each.name not in first]
-        return dict(sorted({**first, **judge_all(shaped, self._wanted, rest)}.items()))
+    def _targets(self) -> Iterator[tuple[Candidate, ...]]:
+        """Yield the classes of which at least one must align the pod: in strict mode those that enforce it, before all others.
 
-    def _targets(self) -> tuple[Candidate, ...]:
-        """Return the classes of which at least one must align the pod; on one NUMA node everything is aligned anyway."""
+        On one NUMA node everything is aligned anyway, so such classes prove nothing where there are others.
+        """
         several = tuple(each for each in self._scene.candidates if each.several) or self._scene.candidates
         enforced = tuple(each for each in several if each.enforced)
-        return enforced if enforced and self._mode is not Mode.BEST_EFFORT else several
+        if enforced and enforced != several and self._mode is not Mode.BEST_EFFORT:
+            yield enforced
+        yield several
 
     def _is_worse(self, name: str, after: Verdict) -> bool:
         return not (_keeps(self._before[name], after) and _keeps(self._received.get(name, after), after))

@@ -35,6 +35,7 @@ from webhook.core.placement import PREFERRED, REQUIRED
 from webhook.core.policy import CpuRules, HugepageRules, MemoryRules, Policy
 from webhook.core.quantities import GI
 
+BEST_EFFORT = named(m112(kubelet("best-effort")), "lenient")
 FULL = {"cpuManagerPolicyOptions": {"full-pcpus-only": "true"}}
 A = snapshot(named(m112(kubelet(SINGLE)), "a"))
 CPU_ONLY = snapshot(named(m112(kubelet(SINGLE, memory=False)), "a"))
@@ -186,6 +187,18 @@ def test_a_mutation_that_was_left_out_is_named() -> None:
     assert validated(mutated(pod(bare()), A)[0], A).allowed
 
 
+def test_strict_wants_a_class_that_enforces_and_takes_another_if_need_be() -> None:
+    """Half of the GPUs fit a NUMA node of the class that only tries; what it happens to align is not refused."""
+    few = named(m112(kubelet(SINGLE), {GPU: 1}, {GPU: 1}), "few")
+    both = snapshot(BEST_EFFORT, few)
+    shaped, _ = mutated(pod(bare(gpu=2)), both)
+    assert amounts(shaped) == {"main": ("26", "127975Mi")}
+    assert validated(shaped, both).reason == "Aligned"
+    written, _ = mutated(pod(bare(gpu=2, limits={"cpu": "8", "memory": "4Gi"})), both)
+    assert amounts(written) == {"main": ("8", "4Gi")}
+    assert required(written) == [{"matchExpressions": [{"key": "class", "operator": "NotIn", "values": ["few"]}]}]
+
+
 # --- never worse, steering ---------------------------------------------------------------------------------------------
 
 SMALL = named(node_class([numa(0, 8, "64Gi", devices={GPU: 8})], kubelet("none", memory=False), sockets=1), "small")
@@ -249,8 +262,6 @@ def test_no_steering_by_policy_or_for_pods_that_name_nodes() -> None:
 
 
 # --- what strict refuses -------------------------------------------------------------------------------------------------
-
-BEST_EFFORT = named(m112(kubelet("best-effort")), "lenient")
 
 
 def test_where_nothing_is_enforced_strict_takes_what_a_kubelet_admits() -> None:
