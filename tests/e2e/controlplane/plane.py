@@ -91,7 +91,7 @@ class ControlPlane:
     def restart_apiserver(self) -> None:
         """End the API server and start it anew on the same port."""
         popped = self.apiserver
-        popped.stop(signal.SIGTERM)
+        popped.stop(signal.SIGTERM, seconds=10.0)  # it would wait a minute for watches to end
         popped.start()
         self.await_apiserver()
 

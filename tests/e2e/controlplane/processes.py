@@ -62,15 +62,15 @@ class Process:
         if self._popen is not None and self._popen.poll() is None:
             self._popen.send_signal(number)
 
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> int | None:
-        """End the program and what it started; return its exit code."""
+    def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = STOP_SECONDS) -> int | None:
+        """End the program and what it started, after `seconds` at the latest; return its exit code."""
         popen, self._popen = self._popen, None
         if popen is None:
             return None
         if popen.poll() is None:
             popen.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            popen.wait(STOP_SECONDS)
+            popen.wait(seconds)
         with contextlib.suppress(ProcessLookupError):  # what is left of its session
             os.killpg(popen.pid, signal.SIGKILL)
         return popen.wait()
