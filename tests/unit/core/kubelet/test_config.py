@@ -334,6 +334,16 @@ def test_defaults():
     assert (config.reserved_cpu, config.reserved_memory) == (0, 100 * MI * NANO)
 
 
+@pytest.mark.parametrize(
+    ("policy", "option", "expected"),
+    [("none", "true", False), ("restricted", "true", True), ("restricted", "false", False), ("best-effort", None, False)],
+)
+def test_closest_nodes(policy: str, option: str | None, expected: bool):
+    options = {} if option is None else {"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": option}}
+
+    assert kubelet({"topologyManagerPolicy": policy, **options}).config.prefer_closest is expected
+
+
 def test_everything_that_can_be_said():
     config = kubelet(
         {

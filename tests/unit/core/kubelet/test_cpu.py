@@ -137,6 +137,16 @@ def test_align_by_socket_prefers_a_whole_socket():
     assert "0,1,4" not in preferred
 
 
+def test_align_by_socket_prefers_the_fewest_sockets():
+    by_socket = policy("0,128", CpuOptions(align_by_socket=True), NPS4)
+
+    found = container_hints(container(cpu=150, memory="1Gi"), by_socket)  # needs five nodes, so two sockets
+
+    assert found is not None
+    assert "0,1,2,3,4T" in found
+    assert "0,1,2,3,4,5,6,7T" in found
+
+
 def test_align_by_socket_takes_from_the_whole_socket():
     view = container(cpu=40, memory="1Gi")
     by_socket = manager(pod(view), policy("0,128", CpuOptions(align_by_socket=True), NPS4))

@@ -85,6 +85,29 @@ def test_uncore_caches(width: int | None, expected: dict[int, str]):
     assert shown(cpu_topology(topology(4, 4, threads=1, cores_per_uncore_cache=width)).uncores) == expected
 
 
+@pytest.mark.parametrize(
+    ("counts", "sockets", "per_socket", "numa_first"),
+    [((8, 8), 2, 8, True), ((8, 8), 4, 4, True), ((8, 8, 8, 8), 2, 16, False), ((8, 4), 2, 6, True), ((16,), 1, 16, True)],
+)
+def test_what_the_kubelet_takes_for_a_sockets_size(counts: tuple[int, ...], sockets: int, per_socket: int, numa_first: bool):
+    found = cpu_topology(topology(*counts, sockets=sockets))
+
+    assert found.cpus_per_socket == per_socket
+    assert found.numa_first is numa_first
+
+
+def test_what_the_kubelet_takes_for_a_caches_size():
+    assert cpu_topology(topology(8, 4, cores_per_uncore_cache=2)).cpus_per_uncore == 4
+    assert cpu_topology(topology(8, 4)).cpus_per_uncore == 6
+
+
+def test_whole_cores():
+    found = cpu_topology(topology(8, 8))
+
+    assert format_set(found.whole_cores(cpus("0,9"))) == "0-1,8-9"
+    assert found.whole_cores(0) == 0
+
+
 def test_memory_only_nodes_have_no_place_in_the_cpu_topology():
     machine = build_machine(node_class(machine=topology(4, 0, threads=1, sockets=1)))
 
@@ -122,14 +145,15 @@ def test_distances():
 
 def test_devices_by_the_nodes_that_they_report():
     nodes = (
-        NumaNode(0, (0,), GI, devices={"gpu": 4, "nic": 0}),
+        NumaNode(0, (0,), GI, devices={"gpu": 4, "nic": 3, "fpga": 0}),
         NumaNode(1, (1,), GI, devices={"gpu": 2}),
     )
     machine = Topology(1, 1, nodes, {"gpu": 1}, (SpreadDevices("gpu", 3, (0, 1)),))
     found = build_machine(node_class(machine=machine, sharing={"gpu": 10})).devices
 
     assert found["gpu"] == (DeviceGroup(0b01, 40), DeviceGroup(0b10, 20), DeviceGroup(0b11, 30), DeviceGroup(0, 10))
-    assert found["nic"] == ()
+    assert found["nic"] == (DeviceGroup(0b01, 3),)
+    assert found["fpga"] == ()
 
 
 @given(st.sets(st.integers(0, 40)))
