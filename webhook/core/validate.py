@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from webhook.core import explain, judging, placement, record
+from webhook.core import explain, judging, placement, record, wording
 from webhook.core.accelerators import asks
 from webhook.core.containers import Pod
 from webhook.core.decision import Cause, Decision
@@ -21,6 +21,12 @@ from webhook.core.verdict import Outcome
 NOT_MUTATED = (
     "numalign would have made this pod fit, but was not asked when it was created: its mutating webhook was not reachable, or is "
     "not installed. Create the pod again; if that does not help, ask whoever runs the cluster to look at that webhook."
+)
+
+
+NOT_ENFORCED = (
+    "this pod would be aligned by luck only: {classes} try to align it, but do not refuse what they cannot align, and the policy "
+    "wants that (requireEnforcement). Choose nodes whose kubelets have topologyManagerPolicy restricted or single-numa-node."
 )
 
 
@@ -97,15 +103,15 @@ def _allowed(case: Case, mode: Mode, reason: str, *lines: str) -> Decision:
 
 def warned(case: Case, mode: Mode, snapshot: Snapshot, outcome: str) -> Decision:
     """Return the admission of a pod that strict mode would have refused, or that is aligned nowhere."""
-    found = account(case, snapshot)
+    told = _told(case, snapshot)
     return Decision(
         allowed=True,
         mode=mode,
         outcome=outcome,
-        reason=_reason(found),
-        message=explain.message(found),
-        causes=explain.causes(found),
-        warnings=shortened(explain.warnings(found)),
+        reason=told.reason,
+        message=told.message,
+        causes=told.causes,
+        warnings=shortened(told.warnings),
         audit=case.audit,
         verdicts=case.verdicts,
     )
@@ -113,28 +119,42 @@ def warned(case: Case, mode: Mode, snapshot: Snapshot, outcome: str) -> Decision
 
 def rejected(case: Case, mode: Mode, snapshot: Snapshot) -> Decision:
     """Return the refusal of a pod, with the nearest change that would help."""
+    return _refused(case, mode, _told(case, snapshot))
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Why strict mode refuses a pod, for metrics, people and programs."""
+
+    reason: str
+    message: str
+    causes: tuple[Cause, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def _told(case: Case, snapshot: Snapshot) -> _Told:
+    if Outcome.ALIGNED in case.outcomes:
+        lucky = wording.some([name for name, verdict in case.verdicts.items() if verdict.outcome is Outcome.ALIGNED])
+        message = NOT_ENFORCED.format(classes=lucky)
+        return _Told("NotEnforced", message, (Cause("spec", "NotEnforced", message),), (f"aligned by luck only on {lucky}",))
     found = account(case, snapshot)
-    return Decision(
-        allowed=False,
-        mode=mode,
-        outcome="refused",
-        reason=_reason(found),
-        message=explain.message(found),
-        causes=explain.causes(found),
-        audit=case.audit,
-        verdicts=case.verdicts,
-    )
+    reason = explain.reason_of(found.whys.values())
+    return _Told(reason, explain.message(found), explain.causes(found), explain.warnings(found))
 
 
 def _not_mutated(case: Case, mode: Mode) -> Decision:
-    causes = (Cause("metadata.annotations", "NotMutated", f"no {INJECTED}: numalign changed nothing when the pod was created"),)
+    cause = Cause("metadata.annotations", "NotMutated", f"no {INJECTED}: numalign changed nothing when the pod was created")
+    return _refused(case, mode, _Told("NotMutated", NOT_MUTATED, (cause,)))
+
+
+def _refused(case: Case, mode: Mode, told: _Told) -> Decision:
     return Decision(
         allowed=False,
         mode=mode,
         outcome="refused",
-        reason="NotMutated",
-        message=NOT_MUTATED,
-        causes=causes,
+        reason=told.reason,
+        message=told.message,
+        causes=told.causes,
         audit=case.audit,
         verdicts=case.verdicts,
     )
@@ -184,7 +204,3 @@ def account(case: Case, snapshot: Snapshot) -> Account:
         judging.judge_changed(snapshot),
         created=lambda changed: plan(record.undo(changed).pod, Mode.STRICT, snapshot).verdicts,
     )
-
-
-def _reason(found: Account) -> str:
-    return explain.reason_of(found.whys.values()) or "NotEnforced"
