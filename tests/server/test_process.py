@@ -274,8 +274,10 @@ def test_a_port_in_use(files: selfsigned.Files) -> None:
         assert "--metrics-port" in says
 
 
-def test_no_certificate() -> None:
-    assert "--cert" in fails("--port", 0)
+def test_no_certificate(files: selfsigned.Files) -> None:
+    assert "--cert tls.crt" in fails("--port", 0)
+    assert "--cert tls.crt" in fails("--port", 0, "--cert", files.cert)
+    assert "leave out --cert" in fails("--demo", "--port", 0, "--cert", files.cert)
 
 
 def test_a_certificate_that_does_not_load(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ KEEP_ALIVE_SECONDS = 100
 GRACEFUL_SECONDS = 20
 """Time for requests under way after SIGTERM. The API server waits 3 s for one; with a preStop of 10 s it fits into 30 s."""
 
-_HEADERS = {"limit_request_line": 1024, "limit_request_fields": 50, "limit_request_field_size": 4096}
-"""The API server's requests have a dozen short headers."""
+_LIMITS = {"limit_request_line": 1024, "limit_request_fields": 50}
+"""The API server's requests have short paths and a dozen headers."""
 
 
 class JsonLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
@@ -57,7 +57,7 @@ def options(settings: Settings, fd: int, drain: Drain, on_worker: Callable[[Any]
         "proc_name": "numalign",
         "pre_request": _closing_while(drain),
         "post_worker_init": on_worker,
-        **_HEADERS,
+        **_LIMITS,
     }
 
 

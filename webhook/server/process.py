@@ -21,7 +21,7 @@ from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 from webhook.config.live import Live, Status
 from webhook.server import gunicorn_config, logs
@@ -33,6 +33,9 @@ from webhook.server.metrics import Metrics, follow
 from webhook.server.settings import ServeError, Settings
 
 BACKLOG = 512
+
+PLAIN_SECONDS = 5.0
+"""Longest wait for one read or write on the plain port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,14 @@ class _Server:
         logs.quiet_werkzeug()
         app = create_plain_app(self.live, self.metrics, self.drain)
         host, port = self.plain.getsockname()[:2]
-        server = make_server(host, port, app, threaded=True, fd=self.plain.fileno())
+        server = make_server(host, port, app, threaded=True, request_handler=_PlainHandler, fd=self.plain.fileno())
         threading.Thread(target=server.serve_forever, name="plain-port", daemon=True).start()
+
+
+class _PlainHandler(WSGIRequestHandler):
+    """Serves one request of the plain port; a peer that stalls is let go."""
+
+    timeout = PLAIN_SECONDS
 
 
 def _report(metrics: Metrics) -> Callable[[Status], None]:
@@ -140,12 +149,14 @@ def _load(settings: Settings) -> Live:
 @contextmanager
 def _certificate(settings: Settings) -> Iterator[Settings]:
     """Yield the settings with a certificate that loads: the one named, or in a demo one of our own."""
-    if settings.cert and settings.key:
+    if not settings.demo:
+        if settings.cert is None or settings.key is None:
+            raise ServeError("name the serving certificate and its key: --cert tls.crt --key tls.key (--demo makes its own)")
         _try_certificate(settings.cert, settings.key)
         yield settings
         return
-    if not settings.demo:
-        raise ServeError("name the serving certificate and its key: --cert tls.crt --key tls.key (--demo makes its own)")
+    if settings.cert or settings.key:
+        raise ServeError("--demo makes a certificate of its own; leave out --cert and --key")
     from tls import selfsigned  # noqa: PLC0415  a demo's only
 
     directory, owner = Path(tempfile.mkdtemp(prefix="numalign-")), os.getpid()
