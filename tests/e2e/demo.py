@@ -19,7 +19,7 @@ from tests.e2e.controlplane.plane import ControlPlane
 from tests.e2e.rig.cluster import H100, Cluster, pod
 from tests.e2e.rig.service import has_haproxy
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> int:
@@ -74,7 +74,10 @@ def _show(plane: ControlPlane, title: str, manifest: dict[str, Any]) -> None:
 
 def _relevant(obj: dict[str, Any]) -> list[str]:
     """Return what is ours to change, as YAML."""
-    containers = [{"name": each["name"], "resources": each.get("resources", {})} for each in obj["spec"]["containers"]]
+    containers = [
+        {"name": each["name"], "resources": {key: part for key, part in each["resources"].items() if part}}
+        for each in obj["spec"]["containers"]
+    ]
     spec = {"containers": containers, **{key: obj["spec"][key] for key in ("affinity",) if key in obj["spec"]}}
     annotations = obj["metadata"].get("annotations") or {}
     return yaml.safe_dump({"annotations": annotations, "spec": spec}, width=130).splitlines()
