@@ -21,6 +21,7 @@ Expression = Mapping[str, Any]
 Alternatives = Sequence[Sequence[Expression]]
 """What a node must satisfy: all expressions of at least one element."""
 
+_Label = tuple[str, str]
 _WEIGHT = 100
 _MOST_ALTERNATIVES = 8
 
@@ -32,17 +33,24 @@ def keep_off(pod: Pod, keep: Sequence[NodeClass], avoid: Sequence[NodeClass], *,
     """
     if not keep or not avoid or names_nodes(pod) or required_terms(pod) == () or not all(each.selector for each in avoid):
         return None
-    single: dict[str, set[str]] = {}
-    several = []
+    single: list[_Label] = []
+    several: list[list[_Label]] = []
     for each in avoid:
         key = next(iter(each.selector)) if len(each.selector) == 1 else _telling_key(each, keep) if complete else None
         if key is None:
-            several.append([_not_in(name, [value]) for name, value in sorted(each.selector.items())])
+            several.append(sorted(each.selector.items()))
         else:
-            single.setdefault(key, set()).add(each.selector[key])
-    common = [_not_in(key, values) for key, values in sorted(single.items())]
-    alternatives = [[*common, *choice] for choice in product(*several)]
+            single.append((key, each.selector[key]))
+    alternatives = [_none_of([*single, *choice]) for choice in product(*several)]
     return alternatives if len(alternatives) <= _MOST_ALTERNATIVES else None
+
+
+def _none_of(labels: Sequence[_Label]) -> list[Expression]:
+    """Return what a node without any of the labels satisfies, one expression for each key."""
+    values: dict[str, set[str]] = {}
+    for key, value in labels:
+        values.setdefault(key, set()).add(value)
+    return [{"key": key, "operator": "NotIn", "values": sorted(found)} for key, found in sorted(values.items())]
 
 
 def preference(pod: Pod, keep: Sequence[NodeClass], avoid: Sequence[NodeClass]) -> Expression | None:
@@ -115,7 +123,3 @@ def _telling_key(avoid: NodeClass, keep: Sequence[NodeClass]) -> str | None:
 
 def _labels(node_class: NodeClass) -> Mapping[str, str]:
     return {**node_class.labels, **node_class.selector}
-
-
-def _not_in(key: str, values: Sequence[str] | set[str]) -> Expression:
-    return {"key": key, "operator": "NotIn", "values": sorted(values)}
