@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.e2e.controlplane.plane import until
-from tests.e2e.rig.cluster import DEPLOY, NAMESPACE, OVERLAY
+from tests.e2e.rig.cluster import DEPLOY, NAMESPACE, OVERLAY, metric
 from webhook.cluster.drift import drift
 
 OVERLAYS = sorted(path.parent for path in DEPLOY.glob("**/kustomization.yaml"))
@@ -42,6 +42,18 @@ def test_the_namespace_admits_the_deployments_pods(plane, cluster):  # noqa: ARG
 def test_what_is_registered_is_what_the_policy_says(plane, cluster):
     expected = rendered(plane, OVERLAY / "webhooks")
     assert drift(expected, cluster.configurations.registered()) == ()
+
+
+def test_a_metric_tells_when_what_is_registered_differs(plane, cluster):
+    def drifts(value):
+        return all(metric(replica, "numalign_webhook_drift", {}) == value for replica in cluster.replicas)
+
+    until(lambda: drifts(0.0), what="the sidecars' first look")
+    patch = {"webhooks": [{"name": "audit.pods.numalign.io", "timeoutSeconds": 9}]}
+    plane.must("patch", "validatingwebhookconfiguration", "numalign", "-p", json.dumps(patch))
+    until(lambda: drifts(1.0), what="the drift to show")
+    plane.must("apply", "-k", str(OVERLAY / "webhooks"))
+    until(lambda: drifts(0.0), what="the drift to be gone")
 
 
 def test_ca_bundles_are_ours_and_stay_when_the_manifests_are_applied_again(plane, cluster):

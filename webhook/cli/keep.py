@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import signal
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from webhook.cluster.keeper import Keeper
 
 ROUND_SECONDS: Final = 5.0
-LOOK_SECONDS: Final = 60.0
-"""Between comparisons of what is registered with the policy, which has to be read for it."""
+ROUNDS_PER_LOOK: Final = 12
+"""Rounds between comparisons of what is registered with the policy, which has to be read for it."""
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -74,7 +73,7 @@ class _Rounds:
         self._keeper = _keeper(place, options)
         self._log = logs.logger("certs")
         self._told: tuple[str, ...] = ()
-        self._next_look = 0.0
+        self._until_look = 0
 
     def next(self) -> bool | None:
         """Do a round and tell whether it changed anything; None: it failed. A server with an old certificate is no outage."""
@@ -92,14 +91,14 @@ class _Rounds:
 
     def _look(self) -> None:
         """Write how the registered webhooks differ from the policy's, and log it when it changes."""
-        file, now = self._options["drift_file"], time.monotonic()
-        if file is None or now < self._next_look:
+        file, self._until_look = self._options["drift_file"], self._until_look - 1
+        if file is None or self._until_look > 0:
             return
         found = _drift(self._place, self._options)
         file.write_text("".join(f"{line}\n" for line in found))
         for line in found if found != self._told else ():
             self._log.warning("the registered webhooks differ from the policy's", difference=line)
-        self._told, self._next_look = found, now + LOOK_SECONDS
+        self._told, self._until_look = found, ROUNDS_PER_LOOK
 
 
 def _keeper(place: Place, options: Mapping[str, Any]) -> Keeper:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from webhook.cli.group import numalign
 from webhook.config.load import load_classes, load_policy
 from webhook.core.webhookconfig import SYSTEM_NAMESPACES
+from webhook.server.review import ROUTES
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 POLICIES = sorted(DEPLOY.glob("**/policy.yaml"))
@@ -129,3 +130,8 @@ def test_the_webhook_never_waits_for_itself():
                 e["values"] for e in expressions if e["key"] == "kubernetes.io/metadata.name" and e["operator"] == "NotIn"
             )
             assert {"numalign-system", *SYSTEM_NAMESPACES} <= set(names)
+
+
+def test_every_registered_path_is_served():
+    for each in documents(DEPLOY / "base" / "webhooks" / "webhooks.yaml"):
+        assert {entry["clientConfig"]["service"]["path"] for entry in each["webhooks"]} <= set(ROUTES)
