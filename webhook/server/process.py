@@ -14,7 +14,7 @@ import ssl
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -122,14 +122,13 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; see `webhook.server.run`."""
     logs.configure(_log_level(settings))
-    with _certificate(settings) as settings:
+    with _certificate(settings) as settings, ExitStack() as stack:
         live = _load(settings)
-        drain = Drain(settings.drain_file)
-        tls = _listen(settings.host, settings.port, "--port")
-        plain = _listen(settings.host, settings.metrics_port, "--metrics-port")
-        server = _Server(settings, live, Metrics(), drain, tls.getsockname()[1], plain)
+        tls = stack.enter_context(_listen(settings.host, settings.port, "--port"))
+        plain = stack.enter_context(_listen(settings.host, settings.metrics_port, "--metrics-port"))
+        server = _Server(settings, live, Metrics(), Drain(settings.drain_file), tls.getsockname()[1], plain)
         # gunicorn closes the descriptor it is given, so it must be nobody else's
-        options = gunicorn_config.options(settings, tls.detach(), drain, server.on_worker)
+        options = gunicorn_config.options(settings, tls.detach(), server.drain, server.on_worker)
         gc.freeze()  # what is there now is shared with the worker for as long as nothing touches it
         _Application(options, server.app).run()
 
