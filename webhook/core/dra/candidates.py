@@ -1,0 +1,78 @@
+"""Which devices of each node a request could get: those for which every selector of its class and its own holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from webhook.core.dra.claims import DeviceRequest
+from webhook.core.dra.devices import Device, Inventory
+from webhook.core.quantities import InvalidQuantityError, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A device that a request could get. `sure`: it matches, and on an idle node nothing else is asked."""
+
+    device: Device
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request with its candidates.
+
+    Attributes:
+        nodes: node -> its candidates; every node of the inventory is there.
+    """
+
+    request: DeviceRequest
+    nodes: Mapping[str, tuple[Candidate, ...]]
+
+    def devices(self) -> Iterator[Device]:
+        """Yield the candidates of all nodes."""
+        for candidates in self.nodes.values():
+            yield from (candidate.device for candidate in candidates)
+
+    @property
+    def exists(self) -> bool:
+        """Tell whether there is a candidate anywhere."""
+        return any(self.nodes.values())
+
+
+def wanted(request: DeviceRequest, inventory: Inventory) -> Wanted:
+    """Return a request with its candidates; none where its DeviceClass is not known."""
+    known = inventory.classes.get(request.class_name)
+    if known is None:
+        return Wanted(request, dict.fromkeys(inventory.nodes, ()))
+    expressions = (*known.selectors, *request.selectors)
+    nodes = {node: tuple(_candidates(request, expressions, devices, inventory)) for node, devices in inventory.nodes.items()}
+    return Wanted(request, nodes)
+
+
+def _candidates(
+    request: DeviceRequest, expressions: tuple[str, ...], devices: tuple[Device, ...], inventory: Inventory
+) -> Iterator[Candidate]:
+    for device in devices:
+        answers = [_has_capacity(request, device)]
+        for expression in expressions:
+            if False in answers:
+                break
+            answers.append(inventory.matches(expression, device))
+        if False not in answers:
+            yield Candidate(device, device.certain and None not in answers)
+
+
+def _has_capacity(request: DeviceRequest, device: Device) -> bool | None:
+    """Tell whether a device has what a request asks of its capacities; None where that is not for us to say."""
+    answer: bool | None = True
+    for name, quantity in request.capacity.items():
+        has = device.capacity.get(name)
+        try:
+            if has is None:
+                answer = None  # from 1.37 on the domain may be left out of the name
+            elif parse(has) < parse(quantity):
+                return False
+        except InvalidQuantityError:
+            answer = None
+    return answer
