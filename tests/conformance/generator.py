@@ -250,7 +250,7 @@ def _kubelet(rng: random.Random, machine: Machine, *, level: bool, minor: int) -
             gates["PodLevelResourceManagers"] = False
     if gates:
         config["featureGates"] = gates
-    if rng.random() < 0.03:
+    if rng.random() < 0.05:
         _spoil(rng, config)
     return config
 
@@ -313,7 +313,7 @@ def _cpu_options(rng: random.Random, config: JSON, gates: JSON, machine: Machine
             "": 40,
             "strict-cpu-reservation": 8,
             "prefer-align-cpus-by-uncorecache": 16,
-            "distribute-cpus-across-numa": 18,
+            "distribute-cpus-across-numa": 26,
             "align-by-socket": 9,
             "distribute-cpus-across-cores": 9,
         },
@@ -410,39 +410,92 @@ def _shares(rng: random.Random, total: int, width: int) -> list[int]:
     return [high - low for low, high in zip([0, *cuts], [*cuts, total], strict=True)]
 
 
+WRONG: tuple[JSON, ...] = (
+    {"topologyManagerPolicy": "strict"},
+    {"topologyManagerPolicy": ""},
+    {"topologyManagerScope": "node"},
+    {"topologyManagerScope": None},
+    {"cpuManagerPolicy": "Static"},
+    {"cpuManagerPolicy": "none", "cpuManagerPolicyOptions": {"full-pcpus-only": "false"}},
+    {"cpuManagerPolicyOptions": {"full-pcpus-only": "yes"}},
+    {"cpuManagerPolicyOptions": {"full-pcpus-only": True}},
+    {"cpuManagerPolicyOptions": {"full-pcpus-only": "1"}},
+    {"cpuManagerPolicyOptions": {"unknown-option": "true"}},
+    {"cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true", "prefer-align-cpus-by-uncorecache": "true"}},
+    {"cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true", "distribute-cpus-across-cores": "true"}},
+    {"cpuManagerPolicyOptions": {"full-pcpus-only": "true", "distribute-cpus-across-cores": "false"}},
+    {"cpuManagerPolicyOptions": {"align-by-socket": "true"}},
+    {"memoryManagerPolicy": "static"},
+    {"memoryManagerPolicy": "BestEffort"},
+    {"memoryManagerPolicy": "Static", "reservedMemory": None},
+    {"memoryManagerPolicy": "Static", "reservedMemory": [{"numaNode": 0, "limits": {"memory": "0"}}]},
+    {"memoryManagerPolicy": "Static", "reservedMemory": [{"numaNode": 0, "limits": {"cpu": "1"}}]},
+    {"memoryManagerPolicy": "Static", "reservedMemory": [{"numaNode": 99, "limits": {"memory": "100Mi"}}]},
+    {"memoryManagerPolicy": "Static", "reservedMemory": [{"numaNode": -1, "limits": {"memory": "100Mi"}}]},
+    {"memoryManagerPolicy": "Static", "reservedMemory": [{"numaNode": 0, "limits": {"memory": "100Mi"}}] * 2},
+    {
+        "memoryManagerPolicy": "Static",
+        "reservedMemory": [{"limits": {"memory": "50Mi"}}, {"numaNode": 1, "limits": {"memory": "50Mi"}}],
+    },
+    {"memoryManagerPolicy": "None", "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}]},
+    {"reservedMemory": [{"numaNode": 0, "limits": {"hugepages-1Gi": "1Gi"}}]},
+    {"featureGates": {"NoSuchGate": True}},
+    {"featureGates": {"CPUManagerPolicyAlphaOptions": False}},
+    {"featureGates": {"CPUManagerPolicyBetaOptions": False}},
+    {"featureGates": {"TopologyManagerPolicyBetaOptions": False}},
+    {"featureGates": {"PodLevelResourceManagers": True, "PodLevelResources": False}},
+    {"featureGates": {"CPUManager": False}},
+    {"featureGates": {"MemoryManager": False}},
+    {"featureGates": {"KubeletCgroupDriverFromCRI": True}},
+    {"evictionHard": {"memory.available": "0"}},
+    {"evictionHard": {"memory.available": "100%"}},
+    {"evictionHard": {"memory.available": "101%"}},
+    {"evictionHard": {"memory.available": "3.7%"}},
+    {"evictionHard": {"memory.available": "-1Mi"}},
+    {"evictionHard": {"memory.available": "much"}},
+    {"evictionHard": {"memory.free": "1Gi"}},
+    {"evictionHard": {}},
+    {"evictionHard": {}, "mergeDefaultEvictionSettings": True},
+    {"evictionHard": {"memory.available": "10%", "nodefs.available": "-5%"}},
+    {"evictionSoft": {"memory.available": "1Gi"}},
+    {"evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "1m"}},
+    {"systemReserved": {"cpu": "0"}, "kubeReserved": {"cpu": "0"}},
+    {"systemReserved": {"cpu": "1n"}, "kubeReserved": {}},
+    {"systemReserved": {"cpu": "1500500u"}},
+    {"systemReserved": {"cpu": "-1"}},
+    {"systemReserved": {"cpu": 1}},
+    {"systemReserved": {"cpu": "1", "pid": "1000", "ephemeral-storage": "1Gi"}},
+    {"systemReserved": {"cpu": "1", "memory": "1.5Gi"}},
+    {"systemReserved": {"hugepages-1Gi": "1Gi"}},
+    {"kubeReserved": {"cpu": "100000"}},
+    {"kubeReserved": {"memory": "100Ti"}},
+    {"kubeReserved": {"cpu": "1 "}},
+    {"reservedSystemCPUs": "0-9999"},
+    {"reservedSystemCPUs": "zero"},
+    {"reservedSystemCPUs": "0", "systemReservedCgroup": "/system"},
+    {"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "maybe"}},
+    {"topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "many"}},
+    {"topologyManagerPolicyOptions": {"unknown": "true"}},
+    {"enforceNodeAllocatable": ["pods", "system-reserved"]},
+    {"enforceNodeAllocatable": ["pods", "pods"]},
+    {"enforceNodeAllocatable": ["none", "pods"]},
+    {"enforceNodeAllocatable": ["everything"]},
+    {"enforceNodeAllocatable": []},
+    {"cgroupsPerQOS": False},
+    {"cgroupsPerQOS": False, "enforceNodeAllocatable": []},
+    {"apiVersion": "kubelet.config.k8s.io/v1"},
+    {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"},
+    {"noSuchField": 1},
+)
+"""Fields that stop a kubelet from starting, or nearly so; None: without the field."""
+
+
 def _spoil(rng: random.Random, config: JSON) -> None:
-    """Break a configuration, or nearly so."""
-    wrong: list[JSON] = [
-        {"topologyManagerPolicy": "strict"},
-        {"topologyManagerScope": "node"},
-        {"cpuManagerPolicy": "none", "cpuManagerPolicyOptions": {"full-pcpus-only": "false"}},
-        {"cpuManagerPolicyOptions": {"full-pcpus-only": "yes"}},
-        {"cpuManagerPolicyOptions": {"unknown-option": "true"}},
-        {"cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true", "prefer-align-cpus-by-uncorecache": "true"}},
-        {"memoryManagerPolicy": "static"},
-        {"memoryManagerPolicy": "Static", "reservedMemory": None},
-        {"featureGates": {"NoSuchGate": True}},
-        {"featureGates": {"CPUManagerPolicyAlphaOptions": False}},
-        {"evictionHard": {"memory.available": "0"}},
-        {"evictionHard": {"memory.available": "100%"}},
-        {"evictionHard": {}},
-        {"evictionHard": {"memory.available": "10%", "nodefs.available": "-5%"}},
-        {"systemReserved": {"cpu": "0"}, "kubeReserved": {"cpu": "0"}},
-        {"systemReserved": {"cpu": "-1"}},
-        {"systemReserved": {"hugepages-1Gi": "1Gi"}},
-        {"kubeReserved": {"cpu": "100000"}},
-        {"kubeReserved": {"memory": "100Ti"}},
-        {"reservedSystemCPUs": "0-9999"},
-        {"reservedSystemCPUs": "0", "systemReservedCgroup": "/system"},
-        {"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "maybe"}},
-        {"topologyManagerPolicyOptions": {"unknown": "true"}},
-        {"enforceNodeAllocatable": ["pods", "system-reserved"]},
-        {"cgroupsPerQOS": False},
-        {"cgroupsPerQOS": False, "enforceNodeAllocatable": []},
-    ]
-    for key, value in rng.choice(wrong).items():
+    for key, value in rng.choice(WRONG).items():
         if value is None:
             config.pop(key, None)
+        elif key == "featureGates":
+            config[key] = {**config.get(key, {}), **value}
         else:
             config[key] = value
 
@@ -474,10 +527,69 @@ def _pod(rng: random.Random, machine: Machine, config: JSON, *, level: bool, axe
         spec.setdefault("containers" if kind == "app" else "initContainers", []).append(made)
     if level:
         _add_level(rng, machine, spec, shares)
+    if rng.random() < 0.05:
+        _bend(rng, spec)
     if rng.random() < 0.03:
         spec["overhead"] = {"cpu": rng.choice(("100m", "1")), "memory": "64Mi"}
         spec["runtimeClassName"] = "kata"
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod", "namespace": "default"}, "spec": spec}
+
+
+ODD: tuple[JSON, ...] = (
+    {"cpu": "0"},
+    {"cpu": "1.0005"},
+    {"cpu": "1u"},
+    {"cpu": -1},
+    {"cpu": "1e3m"},
+    {"cpu": 0.5},
+    {"cpu": True},
+    {"cpu": "one"},
+    {"memory": "1.5Gi"},
+    {"memory": "1500m"},
+    {"memory": "0"},
+    {"memory": "1e9"},
+    {"memory": "9E"},
+    {"memory": "20E"},
+    {"memory": 1073741824},
+    {"hugepages-1Gi": "1536Mi"},
+    {"hugepages-1024Mi": "1Gi"},
+    {"hugepages-1Gi": "1Gi", "cpu": None, "memory": None},
+    {"hugepages-2Mi": "0"},
+    {"hugepages-64Ki": "64Ki"},
+    {"hugepages-3Mi": "3Mi"},
+    {GPU: "0"},
+    {GPU: "1500m"},
+    {GPU: "1k"},
+    {GPU: -1},
+    {"gpu": 1},
+    {"kubernetes.io/gpu": 1},
+    {"requests.nvidia.com/gpu": 1},
+    {"example.com/" + "x" * 64: 1},
+    {"ephemeral-storage": "1Gi"},
+    {"storage": "1Gi"},
+)
+"""Amounts of resources that are rare, or none; None: without the resource."""
+
+
+def _bend(rng: random.Random, spec: JSON) -> None:
+    """Write something into a pod that few would: odd amounts, requests unlike limits, two containers of one name."""
+    container = rng.choice([*spec["containers"], *spec.get("initContainers", [])])
+    resources = container["resources"]
+    kind = _pick(rng, {"amounts": 60, "one side": 25, "name": 5, "restart": 5, "bare": 5})
+    if kind == "name":
+        container["name"] = rng.choice(("a", "b", "A", "a.b", ""))
+    elif kind == "restart":
+        container["restartPolicy"] = rng.choice(("Never", "OnFailure", "Always"))
+    elif kind == "bare":
+        container.pop("resources")
+    sides = ["limits", "requests"] if kind == "amounts" else [rng.choice(("limits", "requests"))]
+    for side in sides if kind in ("amounts", "one side") else ():
+        amounts = resources.setdefault(side, {})
+        for name, amount in rng.choice(ODD).items():
+            if amount is None:
+                amounts.pop(name, None)
+            else:
+                amounts[name] = amount
 
 
 def _offer(rng: random.Random, machine: Machine, config: JSON, axes: int) -> list[str]:

@@ -40,7 +40,7 @@ def signature(case: JSON, verdict: JSON) -> Hashable:
     widths = sorted({0 if mask is None else min(len(mask), 2) for mask in verdict["masks"].values()})
     return (
         config["topologyManagerPolicy"],
-        config["topologyManagerScope"],
+        config.get("topologyManagerScope"),
         config.get("cpuManagerPolicy"),
         config.get("memoryManagerPolicy"),
         tuple(sorted(config.get("cpuManagerPolicyOptions", {}))),

@@ -21,6 +21,8 @@ from tests.conformance.compare import Agreement, Answer, ask_model, ask_oracle, 
 from tests.conformance.shrink import shrink
 
 JSON = dict[str, Any]
+NONE = "none"
+
 Cell = tuple[str, str]
 
 NO_ORACLE = """\
@@ -42,7 +44,7 @@ class Report:
         """Count one case."""
         agreement = compare(ours, theirs)
         config = case["nodeClass"]["spec"]["kubelet"]
-        cell = (config["topologyManagerPolicy"], config["topologyManagerScope"])
+        cell = (config["topologyManagerPolicy"] or NONE, config.get("topologyManagerScope", "container"))
         self.cells.setdefault(cell, Counter())[agreement] += 1
         if agreement in (Agreement.SAME, Agreement.DIFFERENT):
             self.judged += 1

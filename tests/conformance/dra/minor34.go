@@ -1,0 +1,15 @@
+//go:build minor34
+
+package main
+
+import (
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+// features are those whose gates are on by default in 1.34.
+func features() structured.Features {
+	return structured.Features{AdminAccess: true, PrioritizedList: true}
+}
+
+func celFeatures() cel.Features { return cel.Features{} }
