@@ -47,8 +47,10 @@ def configurations(policy: Policy, catalogue: Catalogue, endpoint: Endpoint) -> 
     """Return the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration of a policy, in a stable order."""
     labels = (*(str(mode) for mode in _MODES), DEFAULT)
     mutating = [_mutating(label, policy, catalogue, endpoint) for label in labels]
+    mutating += [_resource_claims(label, policy, endpoint) for label in labels]
     validating = [_validating(label, policy, catalogue, endpoint) for label in labels]
     validating += [_claims(label, policy, catalogue, endpoint) for label in labels]
+    validating += [_resource_claims(label, policy, endpoint, validating=True) for label in labels]
     validating += [_advice(kind, policy, catalogue, endpoint) for kind in _WORKLOADS]
     return _manifest("MutatingWebhookConfiguration", mutating), _manifest("ValidatingWebhookConfiguration", validating)
 
@@ -102,6 +104,29 @@ def _claims(label: str, policy: Policy, catalogue: Catalogue, endpoint: Endpoint
         "failurePolicy": "Ignore",
         "timeoutSeconds": _VALIDATING_SECONDS,
         "matchConditions": [*_exemptions(policy), *conditions],
+        **_common(_namespaces(label, policy, endpoint)),
+    }
+
+
+def _resource_claims(label: str, policy: Policy, endpoint: Endpoint, *, validating: bool = False) -> Manifest:
+    """Claims of several devices. A pod waits for its claim, so a dead webhook must not stop one.
+
+    What a controller made from a template is changed but never refused. `matchPolicy: Equivalent` converts older versions to v1.
+    """
+    conditions = [
+        {"name": "several-devices", "expression": _SEVERAL_DEVICES},
+        {"name": "not-allocated", "expression": _NOT_EXTENDED},
+    ]
+    if validating:
+        conditions.append({"name": "written-by-hand", "expression": "!has(object.metadata.ownerReferences)"})
+    return {
+        "name": f"{label}.resourceclaims.numalign.io",
+        "clientConfig": endpoint.client(f"/{'validate' if validating else 'mutate'}/resourceclaims/{label}"),
+        "rules": [_rule("resource.k8s.io", "v1", ["CREATE"], ["resourceclaims"])],
+        "failurePolicy": "Ignore",
+        "timeoutSeconds": _VALIDATING_SECONDS if validating else _MUTATING_SECONDS,
+        **({} if validating else {"reinvocationPolicy": "IfNeeded"}),
+        "matchConditions": [*_exempt_users(policy), *conditions],
         **_common(_namespaces(label, policy, endpoint)),
     }
 
@@ -216,6 +241,14 @@ def _exempt_users(policy: Policy) -> list[Manifest]:
 
 _NOT_MIRROR: Final = '!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)'
 _HAS_CLAIMS: Final = "(has(object.spec.resourceClaims) && object.spec.resourceClaims.size() > 0)"
+
+_SEVERAL_DEVICES: Final = (
+    "has(object.spec.devices) && has(object.spec.devices.requests) && (object.spec.devices.requests.size() > 1 || "
+    "object.spec.devices.requests.exists(r, has(r.exactly) && has(r.exactly.count) && r.exactly.count > 1))"
+)
+_NOT_EXTENDED: Final = (
+    '!has(object.metadata.annotations) || !("resource.kubernetes.io/extended-resource-claim" in object.metadata.annotations)'
+)
 
 
 def _requests_accelerators(catalogue: Catalogue, spec: str = "object.spec") -> str:

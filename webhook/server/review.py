@@ -18,6 +18,7 @@ from typing import Any
 from webhook.config.envelope import Envelope, EnvelopeError, load
 from webhook.core import decide
 from webhook.core.decision import Decision, Request
+from webhook.core.dra import decide as claims
 from webhook.core.policy import effective_mode
 from webhook.server import response
 
@@ -32,19 +33,29 @@ class Handler(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a path asks. `label`: the namespace's mode that the path carries; None: the policy's default."""
+    """What a path asks. `label`: the namespace's mode that the path carries; None: the default. `kind`: of the objects."""
 
     handler: Handler
     label: str | None = None
+    kind: str = "Pod"
 
 
-def _pod_routes() -> dict[str, Route]:
+_CLAIM = "ResourceClaim"
+
+
+def _routes(resource: str, kind: str) -> dict[str, Route]:
     labels = {"strict": "strict", "best-effort": "best-effort", "audit": "audit", "default": None}
     handlers = (Handler.MUTATE, Handler.VALIDATE)
-    return {f"/{handler}/pods/{word}": Route(handler, label) for handler in handlers for word, label in labels.items()}
+    return {
+        f"/{handler}/{resource}/{word}": Route(handler, label, kind) for handler in handlers for word, label in labels.items()
+    }
 
 
-ROUTES: Mapping[str, Route] = {**_pod_routes(), "/advise/workloads": Route(Handler.ADVISE)}
+ROUTES: Mapping[str, Route] = {
+    **_routes("pods", "Pod"),
+    **_routes("resourceclaims", _CLAIM),
+    "/advise/workloads": Route(Handler.ADVISE, kind=""),
+}
 
 _UID_FIRST = re.compile(rb'[^{]*\{[^{]*"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
 
@@ -61,6 +72,7 @@ _DECIDE: Mapping[Handler, _Decide] = {
     Handler.VALIDATE: decide.validate,
     Handler.ADVISE: decide.advise,
 }
+_ON_CLAIMS: Mapping[Handler, _Decide] = {Handler.MUTATE: claims.mutate_claim, Handler.VALIDATE: claims.validate_claim}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +125,8 @@ def refusal(status: HTTPStatus, text: str) -> Answer:
 def _decided(route: Route, call: Envelope, snapshot: decide.Snapshot) -> Answer:
     may_patch = route.handler is Handler.MUTATE
     try:
-        decision = _unusable(route, call, snapshot) or _DECIDE[route.handler](call.object, _request(route, call), snapshot)
+        decide_on = (_ON_CLAIMS if route.kind == _CLAIM else _DECIDE)[route.handler]
+        decision = _unusable(route, call, snapshot) or decide_on(call.object, _request(route, call), snapshot)
         return Answer(HTTPStatus.OK, response.encode(call.uid, decision, may_patch=may_patch), call=call, decision=decision)
     except Exception as error:  # noqa: BLE001  whatever it is: a pod must not wait or be refused for it
         return _not_judged(route, call, snapshot, error)
@@ -138,8 +151,9 @@ def _unusable(route: Route, call: Envelope, snapshot: decide.Snapshot) -> Decisi
     if not isinstance(call.object, Mapping):
         return _as_written(route, snapshot, "malformed", "NoObject", "the review carries no object; nothing was judged")
     kind = call.object.get("kind", call.kind)
-    if route.handler is not Handler.ADVISE and kind != "Pod":
-        return _as_written(route, snapshot, "malformed", "NoPod", f"expected a Pod, got {str(kind)[:40]!r}; nothing was judged")
+    if route.kind and kind != route.kind:
+        text = f"expected a {route.kind}, got {str(kind)[:40]!r}; nothing was judged"
+        return _as_written(route, snapshot, "malformed", f"No{route.kind}", text)
     return None
 
 

@@ -36,9 +36,11 @@ def condition(webhook: dict, name: str) -> str:
 
 def test_one_mutating_entry_a_mode_and_one_for_the_rest() -> None:
     mutating, _ = made()
-    assert entry_names(mutating) == tuple(f"{label}.pods.numalign.io" for label in ("strict", "best-effort", "audit", "default"))
-    for label, webhook in zip(("strict", "best-effort", "audit", "default"), mutating["webhooks"], strict=True):
-        assert webhook["clientConfig"]["service"]["path"] == f"/mutate/pods/{label}"
+    labels, resources = ("strict", "best-effort", "audit", "default"), ("pods", "resourceclaims")
+    wanted = [(label, resource) for resource in resources for label in labels]
+    assert entry_names(mutating) == tuple(f"{label}.{resource}.numalign.io" for label, resource in wanted)
+    for (label, resource), webhook in zip(wanted, mutating["webhooks"], strict=True):
+        assert webhook["clientConfig"]["service"]["path"] == f"/mutate/{resource}/{label}"
         assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Ignore", 2)
         assert webhook["reinvocationPolicy"] == "IfNeeded"
 
@@ -119,6 +121,21 @@ def test_pods_with_claims_only_have_an_entry_of_their_own_that_cannot_block_them
     assert condition(claims, "no-accelerators").startswith("!(")
     assert "resourceClaims" in condition(mutating["webhooks"][0], "accelerators-or-claims")
     assert "resourceClaims" not in condition(entries(validating)["strict.pods.numalign.io"], "accelerators")
+
+
+def test_claims_of_several_devices_are_seen_and_never_blocked() -> None:
+    for verb, configuration in zip(("mutate", "validate"), made(), strict=True):
+        claims = entries(configuration)["strict.resourceclaims.numalign.io"]
+        assert (
+            claims["rules"][0] | {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"]}
+            == claims["rules"][0]
+        )
+        assert claims["clientConfig"]["service"]["path"] == f"/{verb}/resourceclaims/strict"
+        assert claims["failurePolicy"] == "Ignore"
+        assert "count > 1" in condition(claims, "several-devices")
+        assert "extended-resource-claim" in condition(claims, "not-allocated")
+        written = [each["name"] for each in claims["matchConditions"] if each["name"] == "written-by-hand"]
+        assert bool(written) == (verb == "validate")
 
 
 def test_exempt_users_and_runtime_classes_do_not_depend_on_us() -> None:
