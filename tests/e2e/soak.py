@@ -31,7 +31,7 @@ def main() -> int:
         ControlPlane(binaries.find(), Path(directory), audit=False) as plane,
         Cluster(plane) as cluster,
     ):
-        load = Load(plane, rate=rate, workers=16)
+        load = Load(plane, rate=rate, workers=16, kinds=5000)
         memory: list[list[float]] = []
         with load.running():
             start = time.monotonic()

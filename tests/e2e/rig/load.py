@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import random
 import ssl
 import threading
 import time
@@ -73,6 +74,8 @@ class Load:
     namespace: str = "strict"
     rate: float = 40.0
     workers: int = 8
+    kinds: int = 1
+    """How many different pods there are; a server may remember what it decided on the last ones."""
     samples: list[Sample] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -98,12 +101,13 @@ class Load:
         return max(sample.seconds for sample in self.samples)
 
     def _work(self, number: int) -> None:
-        client, body = Client(self.plane), json.dumps(pod(f"load-{number}")).encode()
+        client = Client(self.plane)
         pause = self.workers / self.rate
         turn = time.monotonic() + pause * number / self.workers
         while not self._stop.wait(max(0.0, turn - time.monotonic())):
             turn = max(turn + pause, time.monotonic() - pause)
-            self.samples.append(self._create(client, body))
+            kind = random.randrange(self.kinds)
+            self.samples.append(self._create(client, json.dumps(pod(f"load-{number}", cpu=f"{1000 + kind}m")).encode()))
         client.close()
 
     def _create(self, client: Client, body: bytes) -> Sample:
