@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint types layers check bench lock clean venv control-plane e2e demo latency soak
+.PHONY: run test lint types layers check bench lock clean venv control-plane e2e helm demo latency soak
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -36,7 +36,10 @@ control-plane: venv ## find etcd, kube-apiserver, -controller-manager, -schedule
 	$(BIN)/pip install --quiet --require-hashes -r requirements-e2e.lock
 	$(BIN)/python -m tests.e2e.controlplane.binaries
 
-e2e: control-plane ## the webhook on a real control plane
+helm: venv ## find helm, or build it: five minutes, once
+	$(BIN)/python -m tests.e2e.controlplane.binaries --helm
+
+e2e: control-plane helm ## the webhook on a real control plane
 	$(BIN)/pytest -q tests/e2e
 
 demo: control-plane ## a control plane with the webhook on this machine, pods before and after, and a kubeconfig to play with

@@ -7,6 +7,7 @@ re-reads the files live in the worker, since the arbiter only forks and waits.
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,7 @@ def options(settings: Settings, fd: int, drain: Drain, on_worker: Callable[[Any]
         "certfile": str(settings.cert),
         "keyfile": str(settings.key),
         "ssl_context": ContextCache(),
+        **_clients(settings),
         "control_socket_disable": True,  # it would be a file in $HOME, on a read-only root
         "worker_tmp_dir": _memory_directory(),
         "logger_class": JsonLogger,
@@ -59,6 +61,13 @@ def options(settings: Settings, fd: int, drain: Drain, on_worker: Callable[[Any]
         "post_worker_init": on_worker,
         **_LIMITS,
     }
+
+
+def _clients(settings: Settings) -> dict[str, Any]:
+    """Whom to answer: the API server shows a certificate where its admission configuration names one."""
+    if settings.client_ca is None:
+        return {}
+    return {"ca_certs": str(settings.client_ca), "cert_reqs": int(ssl.CERT_REQUIRED)}
 
 
 def _memory_directory() -> str | None:

@@ -152,6 +152,7 @@ def _certificate(settings: Settings) -> Iterator[Settings]:
         if settings.cert is None or settings.key is None:
             raise ServeError("name the serving certificate and its key: --cert tls.crt --key tls.key (--demo makes its own)")
         _try_certificate(settings.cert, settings.key)
+        _try_authorities(settings.client_ca)
         yield settings
         return
     if settings.cert or settings.key:
@@ -172,6 +173,13 @@ def _try_certificate(cert: Path, key: Path) -> None:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(cert, key)
     except OSError as error:
         raise ServeError(f"the certificate {cert} with the key {key} does not load: {error}") from error
+
+
+def _try_authorities(file: Path | None) -> None:
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=file)
+    except OSError as error:
+        raise ServeError(f"the clients' authorities in {file} do not load: {error}") from error
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:

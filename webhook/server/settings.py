@@ -18,6 +18,7 @@ class Settings:
         metrics_port: of the plain port with /healthz, /readyz and /metrics; 0: any free one.
         cert: PEM file of the serving certificate, re-read when it changes, as is `key`; None in a demo, which makes its own.
         ca: PEM file of the authority that signed it; a demo verifies with it.
+        client_ca: PEM file of the authorities whose clients are answered on the TLS port; None: anybody is.
         threads: requests handled at once.
         drain_file: exists: the pod is on its way out (see `health.Drain`).
         drift_file: what `numalign certs keep` writes about the registered webhook configurations.
@@ -35,6 +36,7 @@ class Settings:
     cert: Path | None = None
     key: Path | None = None
     ca: Path | None = None
+    client_ca: Path | None = None
     threads: int = 16
     drain_file: Path | None = None
     drift_file: Path | None = None

@@ -75,17 +75,9 @@ def build() -> None:
             raise MissingError("no `go` on PATH to build a control plane with; or name one in $KUBEBUILDER_ASSETS")
         print(f"building {', '.join(SERVERS)} {VERSION} into {cache()}: about ten minutes, once", file=sys.stderr)
         with tempfile.TemporaryDirectory(dir=cache().parent) as directory:
-            _go_build(Path(directory))
+            _go_build(_HERE, f"{directory}/", "tool", _version_flags())
             for made in Path(directory).iterdir():
                 made.rename(cache() / _BUILT_AS.get(made.name, made.name))
-
-
-def _go_build(directory: Path) -> None:
-    command = ["nice", "-n", "10", "go", "build", "-trimpath", "-ldflags", _version_flags(), "-o", f"{directory}/", "tool"]
-    # built without cgo: runs on any libc, and needs no C compiler
-    done = subprocess.run(command, cwd=_HERE, env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}, check=False)
-    if done.returncode:
-        raise MissingError(f"`{' '.join(command)}` in {_HERE} failed; its output is above")
 
 
 def build_baseline() -> Path:
@@ -95,11 +87,39 @@ def build_baseline() -> Path:
         MissingError: the build failed.
     """
     with _lock():
-        path = cache() / "baseline"
-        command = ["nice", "-n", "10", "go", "build", "-trimpath", "-o", str(path), "./baseline"]
-        if subprocess.run(command, cwd=_HERE, env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}, check=False).returncode:
-            raise MissingError(f"`{' '.join(command)}` in {_HERE} failed; its output is above")
-        return path
+        _go_build(_HERE, cache() / "baseline", "./baseline")
+        return cache() / "baseline"
+
+
+def find_helm() -> Path:
+    """Return helm: PATH's, or the one that we built.
+
+    Raises:
+        MissingError: there is none.
+    """
+    on_path, built = shutil.which("helm"), cache().parent / "helm"
+    if on_path is None and not built.exists():
+        raise MissingError("no helm on PATH or built: run `make helm`")
+    return Path(on_path) if on_path else built
+
+
+def build_helm() -> None:
+    """Build helm where there is none: five minutes on two cores.
+
+    Raises:
+        MissingError: the build failed.
+    """
+    with _lock():
+        if shutil.which("helm") is None and not (cache().parent / "helm").exists():
+            _go_build(_HERE.parent / "helm", cache().parent / "helm", "helm.sh/helm/v4/cmd/helm")
+
+
+def _go_build(module: Path, output: Path | str, package: str, flags: str = "-s -w") -> None:
+    command = ["nice", "-n", "10", "go", "build", "-trimpath", "-ldflags", flags, "-o", str(output), package]
+    # built without cgo: runs on any libc, and needs no C compiler
+    done = subprocess.run(command, cwd=module, env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}, check=False)
+    if done.returncode:
+        raise MissingError(f"`{' '.join(command)}` in {module} failed; its output is above")
 
 
 def _version_flags() -> str:
@@ -142,8 +162,12 @@ def _lock() -> Iterator[None]:
 
 
 def main() -> int:
-    """Build what is missing, and say where each program is."""
+    """Build what is missing (with `--helm`: helm), and say where each program is."""
     try:
+        if "--helm" in sys.argv:
+            build_helm()
+            print(f"helm: {find_helm()}")
+            return 0
         build()
         found = find()
     except MissingError as error:

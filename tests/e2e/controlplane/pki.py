@@ -24,6 +24,7 @@ class Identity:
 ADMIN = Identity("numalign:admin", ("system:masters",))
 CONTROLLER_MANAGER = Identity("system:kube-controller-manager")
 SCHEDULER = Identity("system:kube-scheduler")
+WEBHOOK_CLIENT = Identity("kube-apiserver-webhook-client")
 
 
 class Pki:
@@ -41,12 +42,23 @@ class Pki:
         """Return certificate and key files of a server."""
         return self._write(name, leaf(self._authority, self._validity, name, hosts=hosts))
 
+    def client(self, identity: Identity) -> tuple[Path, Path]:
+        """Return certificate and key files of a client."""
+        name = identity.user.replace(":", "-")
+        pair = leaf(self._authority, self._validity, identity.user, use=Use.CLIENT, organizations=identity.groups)
+        return self._write(name, pair)
+
+    def webhook_clients(self, identity: Identity) -> Path:
+        """Return a kubeconfig file as the API server reads it for its webhooks: users by the webhook's host."""
+        cert, key = self.client(identity)
+        path = self.directory / "webhook-clients.kubeconfig"
+        user = {"name": "*", "user": {"client-certificate": str(cert), "client-key": str(key)}}
+        path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "users": [user]}))
+        return path
+
     def kubeconfig(self, identity: Identity, server: str) -> Path:
         """Return a kubeconfig file by which `identity` reaches the API server at `server`."""
-        name = identity.user.replace(":", "-")
-        cert, key = self._write(
-            name, leaf(self._authority, self._validity, identity.user, use=Use.CLIENT, organizations=identity.groups)
-        )
+        name, (cert, key) = identity.user.replace(":", "-"), self.client(identity)
         path = self.directory / f"{name}.kubeconfig"
         path.write_text(yaml.safe_dump(_kubeconfig(server, self.ca, {"client-certificate": str(cert), "client-key": str(key)})))
         return path

@@ -18,13 +18,25 @@ from typing import Any, Self
 import yaml
 
 from tests.e2e.controlplane.binaries import Binaries
-from tests.e2e.controlplane.pki import ADMIN, CONTROLLER_MANAGER, SCHEDULER, Pki
+from tests.e2e.controlplane.pki import ADMIN, CONTROLLER_MANAGER, SCHEDULER, WEBHOOK_CLIENT, Pki
 from tests.e2e.controlplane.processes import DiedError, Process, answers, free_ports
 from webhook.cluster.api import Api, ClusterError, connect
 
 SERVICES = "127.96.0.0/16"
 _CONTROLLERS = "*,-node-lifecycle-controller,-taint-eviction-controller"
 
+_SHOWS_ITSELF = """
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: MutatingAdmissionWebhook
+  configuration: &configuration
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: WebhookAdmissionConfiguration
+    kubeConfigFile: {kubeconfig}
+- name: ValidatingAdmissionWebhook
+  configuration: *configuration
+"""
 AUDIT_POLICY = """
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -170,8 +182,16 @@ class ControlPlane:
             "--endpoint-reconciler-type=none",  # loopback addresses are no valid endpoints
             "--disable-admission-plugins=TaintNodesByCondition",
             "--allow-privileged",
+            f"--admission-control-config-file={self._admission()}",
             *(self._audit_flags() if self._audit else ()),
         ]
+
+    def _admission(self) -> Path:
+        """Have webhooks that ask for a client certificate be shown one."""
+        kubeconfig = self.pki.webhook_clients(WEBHOOK_CLIENT)
+        path = self.directory / "admission.yaml"
+        path.write_text(_SHOWS_ITSELF.format(kubeconfig=kubeconfig))
+        return path
 
     def _audit_flags(self) -> list[str]:
         policy = self.directory / "audit-policy.yaml"

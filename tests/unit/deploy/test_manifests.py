@@ -49,11 +49,25 @@ def test_webhook_configurations_are_those_of_the_policy(policy):
     assert "caBundle" not in made.output
 
 
+@pytest.mark.golden
+def test_the_chart_starts_from_the_same_webhook_configurations():
+    path, base = DEPLOY / "helm" / "numalign" / "files" / "webhooks.yaml", DEPLOY / "base" / "webhooks" / "webhooks.yaml"
+    if os.environ.get("NUMALIGN_UPDATE_GOLDEN"):
+        path.write_text(base.read_text())
+    assert path.read_text() == base.read_text(), "rewrite it with NUMALIGN_UPDATE_GOLDEN=1"
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=overlay_id)
 def test_policies_load_and_exempt_the_same_namespaces_as_the_shipped_one(policy):
     loaded, errors = load_policy(policy)
     assert errors == ()
     assert loaded.exempt_namespaces == load_policy(None)[0].exempt_namespaces
+
+
+def test_the_charts_policy_audits_and_exempts_the_same_namespaces():
+    (values,) = documents(DEPLOY / "helm" / "numalign" / "values.yaml")
+    assert values["policy"]["mode"] == "audit"
+    assert set(values["policy"]["exemptNamespaces"]) == load_policy(None)[0].exempt_namespaces
 
 
 def test_the_audit_overlay_audits():
