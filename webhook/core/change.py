@@ -52,12 +52,18 @@ def setting(container: Container, resource: str, value: str, size: float) -> Cha
 
 
 def merged(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Return the changes with those to the same amount made one: what was there first, what is wanted last."""
+    """Return the changes with those to the same amount made one: what was there first, what is wanted last, in all fields."""
     found: dict[tuple[Path, str], Change] = {}
     for change in changes:
         key = (change.where, change.resource)
-        found[key] = replace(found[key], value=change.value) if key in found else change
+        found[key] = _followed(found[key], change) if key in found else change
     return tuple(found.values())
+
+
+def _followed(first: Change, second: Change) -> Change:
+    """Return both changes as one. The second one may lower a request, too, where the first only filled in its limit."""
+    fields = tuple(field for field in ("requests", "limits") if field in (*first.fields, *second.fields))
+    return replace(first, fields=fields, value=second.value)
 
 
 def applied(pod: Pod, changes: Iterable[Change]) -> Pod:

@@ -14,6 +14,7 @@ from webhook.core.fixes import CALLS_PER_CLASS, Fix, diagnose
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.verdict import Verdict
+from webhook.core.wellformed import problems
 
 
 class Counting:
@@ -126,6 +127,13 @@ def test_changes_to_one_amount_become_one() -> None:
     merged_changes = merged([first, other, then])
     assert [(c.container, c.present, c.value) for c in merged_changes] == [("a", "", "40"), ("b", "2", "1")]
     assert Fix(merged_changes).distance < Fix((first, other, then)).distance
+
+
+def test_a_missing_limit_that_must_be_lowered_takes_its_request_along() -> None:
+    of = pod(container(gpu=6, requests={"cpu": "100", "memory": "300Gi"}))
+    (found,) = diagnose(of, node(), CATALOGUE, admit.judge).fixes
+    assert problems(applied(of, found.changes)) == ()
+    assert admit.judge(node(), applied(of, found.changes)).aligned
 
 
 def test_zero_and_unreadable_amounts_are_no_knobs() -> None:
