@@ -58,6 +58,16 @@ class Shared:
     doubted: frozenset[str] = frozenset()
 
     @property
+    def both(self) -> tuple[Wanted, ...]:
+        """Return the requests that it could align."""
+        return (*self.covered, *self.partly)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return their names."""
+        return tuple(each.request.name for each in self.both)
+
+    @property
     def is_complete(self) -> bool:
         """Tell whether no candidate of a request that has the attribute lacks it."""
         return not self.partly
@@ -65,7 +75,7 @@ class Shared:
     @property
     def devices(self) -> int:
         """Return how many devices of the claim it could align."""
-        return sum(each.request.count for each in (*self.covered, *self.partly))
+        return sum(each.request.count for each in self.both)
 
 
 def shared_attributes(everything: Sequence[Wanted]) -> tuple[Shared, ...]:
@@ -78,8 +88,7 @@ def shared_attributes(everything: Sequence[Wanted]) -> tuple[Shared, ...]:
 
 
 def _rank(shared: Shared) -> tuple[int, int, bool, int]:
-    both = (*shared.covered, *shared.partly)
-    return -sum(map(is_accelerator, both)), -len(both), not shared.is_complete, ORDER.index(shared.name)
+    return -sum(map(is_accelerator, shared.both)), -len(shared.both), not shared.is_complete, ORDER.index(shared.name)
 
 
 def _shared(name: str, everything: Iterable[Wanted]) -> Shared | None:

@@ -81,12 +81,11 @@ def preferred(devices: Json, shared: Shared) -> Encoding | NoEncoding:
 
 def _hub(shared: Shared) -> Wanted | NoEncoding:
     """Return the request that gets the alternatives: the one of several devices, the one not fully covered, an accelerator."""
-    both = (*shared.covered, *shared.partly)
-    several = [each for each in both if each.request.count > 1]
+    several = [each for each in shared.both if each.request.count > 1]
     if len(several) > 1:
         names = " and ".join(each.request.name for each in several[:2])
         return NoEncoding(f"{names} both ask for several devices, and a preference between such requests cannot be written")
-    hub = next(iter(several or shared.partly), None) or next(filter(is_accelerator, both), both[0])
+    hub = next(iter(several or shared.partly), None) or next(filter(is_accelerator, shared.both), shared.both[0])
     others = [each for each in shared.covered if each is not hub]
     if not others and hub.request.count < 2:
         return NoEncoding(f"not every device publishes {shared.name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from webhook.core import wording
@@ -27,6 +27,7 @@ class ClaimPlan:
         reason: a stable word why it stays.
         text: the same for people; empty where nobody would expect a change.
         attribute: the one that was chosen; empty: none.
+        names: of the requests whose devices publish it, the ones that are judged together.
         impossible: no described node that could give the claim its devices has them with one value of the attribute.
         plain: node -> whether it can give the claim its devices.
         aligned: the same with the attribute in common.
@@ -38,6 +39,7 @@ class ClaimPlan:
     reason: str = ""
     text: str = ""
     attribute: str = ""
+    names: tuple[str, ...] = ()
     impossible: bool = False
     plain: Mapping[str, Fits] = field(default_factory=dict)
     aligned: Mapping[str, Fits] = field(default_factory=dict)
@@ -73,9 +75,10 @@ def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewr
     if _impossible(plain, aligned):
         return _unsatisfiable(shared, plain, aligned, notes)
     made = _encode(devices, shared, strict=strict, rewritable=rewritable)
+    judged = ClaimPlan(attribute=shared.name, names=shared.names, plain=plain, aligned=aligned, notes=notes)
     if isinstance(made, NoEncoding):
-        return ClaimPlan(None, "NoEncoding", made.why, shared.name, plain=plain, aligned=aligned, notes=notes)
-    return ClaimPlan(made, attribute=shared.name, plain=plain, aligned=aligned, notes=notes)
+        return replace(judged, reason="NoEncoding", text=made.why)
+    return replace(judged, encoding=made)
 
 
 def _left_out(each: Wanted, inventory: Inventory) -> str:
@@ -92,8 +95,7 @@ def _choose(known: Sequence[Wanted], plain: Mapping[str, Fits]) -> tuple[Shared,
     common, that says nothing.
     """
     for shared in shared_attributes(known):
-        names = frozenset(each.request.name for each in (*shared.covered, *shared.partly))
-        aligned = {node: fits(node, known, names, shared.name) for node in plain}
+        aligned = {node: fits(node, known, frozenset(shared.names), shared.name) for node in plain}
         if shared.name in _NUMA or not _impossible(plain, aligned):
             return shared, aligned
     return None
@@ -112,11 +114,17 @@ def _encode(devices: Json, shared: Shared, *, strict: bool, rewritable: bool) ->
 
 
 def _unsatisfiable(shared: Shared, plain: Mapping[str, Fits], aligned: Mapping[str, Fits], notes: tuple[str, ...]) -> ClaimPlan:
-    both = (*shared.covered, *shared.partly)
-    whys = {node: _why(node, both, shared.name) for node, answer in plain.items() if answer is not Fits.NO}
-    text = f"no node has {_asked(both)} with one {shared.name}"
+    both = shared.both
     return ClaimPlan(
-        None, "NotOnOneNode", text, shared.name, impossible=True, plain=plain, aligned=aligned, whys=whys, notes=notes
+        reason="NotOnOneNode",
+        text=f"no node has {_asked(both)} with one {shared.name}",
+        attribute=shared.name,
+        names=shared.names,
+        impossible=True,
+        plain=plain,
+        aligned=aligned,
+        whys={node: _why(node, both, shared.name) for node, answer in plain.items() if answer is not Fits.NO},
+        notes=notes,
     )
 
 
