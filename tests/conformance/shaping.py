@@ -13,7 +13,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,9 +23,11 @@ from tests.conformance import generator
 from tests.conformance.compare import ask_model, ask_oracle, describe, difference, oracle_path
 from webhook.config.catalogue import load_catalogue
 from webhook.config.load import load_policy, parse_class
+from webhook.core.accelerators import Catalogue
 from webhook.core.decide import mutate
 from webhook.core.decision import Request
-from webhook.core.kubelet.node import compile_class
+from webhook.core.kubelet.node import NodeKubelet, compile_class
+from webhook.core.policy import CpuRules, HugepageRules, MemoryRules, Policy
 from webhook.core.snapshot import Snapshot
 
 JSON = dict[str, Any]
@@ -58,7 +60,12 @@ def world(seed: int, number: int, minor: int) -> World:
         _named(case["nodeClass"], index) for index, case in enumerate(chosen) if index == 0 or _quick(case["nodeClass"])
     )
     pod = _casual(rng, chosen[0]["pod"])
-    snapshot = Snapshot(*_fixed(), tuple(sorted(filter(None, map(_compile, classes)), key=lambda node: node.node_class.name)))
+    policy, catalogue = _shipped()
+    snapshot = Snapshot(
+        _changed(rng, policy),
+        catalogue,
+        tuple(sorted(filter(None, map(_compile, classes)), key=lambda node: node.node_class.name)),
+    )
     decision = mutate(copy.deepcopy(pod), Request(namespace="default", label=rng.choice(MODES)), snapshot)
     returned = jsonpatch.apply_patch(pod, [dict(step) for step in decision.patch])
     return World(number, classes, pod, returned)
@@ -73,16 +80,32 @@ def _quick(node_class: JSON) -> bool:
 def _named(node_class: JSON, index: int) -> JSON:
     node_class["metadata"]["name"] = f"class-{index}"
     node_class["spec"]["selector"] = {"class": f"class-{index}"}
+    if index:
+        node_class["spec"]["daemonSets"] = {"cpu": "500m", "memory": "128Mi"}
     return node_class
 
 
 @lru_cache(1)
-def _fixed() -> tuple[Any, Any]:
+def _shipped() -> tuple[Policy, Catalogue]:
     policy, _ = load_policy()
     return policy, load_catalogue()
 
 
-def _compile(document: JSON) -> Any:
+def _changed(rng: random.Random, policy: Policy) -> Policy:
+    """Return the shipped policy or, as often, one with other rules for shapes."""
+    if rng.random() < 0.5:
+        return policy
+    return replace(
+        policy,
+        cpu=CpuRules(rng.choice(("share", "share", "request", "limit")), rng.choice((None, None, 2000, 3000))),
+        memory=MemoryRules(rng.choice(("always", "always", "never")), rng.choice((1 << 30, 64 << 20))),
+        hugepages=HugepageRules(rng.choice((1 << 30, 2 << 20)), rng.choice((0, 0, 1 << 30))),
+        shape_shared=rng.random() < 0.5,
+        steer=rng.random() < 0.8,
+    )
+
+
+def _compile(document: JSON) -> NodeKubelet | None:
     node_class, _ = parse_class(document)
     node = None if node_class is None else compile_class(node_class)
     return None if node is None or node.start is not None else node
@@ -99,16 +122,16 @@ def _casual(rng: random.Random, pod: JSON) -> JSON:
         if rng.random() < 0.8:
             for name in lists:
                 for resource in dropped:
-                    container["resources"].get(name, {}).pop(resource, None)
+                    container.get("resources", {}).get(name, {}).pop(resource, None)
     return pod
 
 
 def _add_device(rng: random.Random, pod: JSON) -> None:
     """See to it that the pod is our business."""
     container = rng.choice(pod["spec"]["containers"])
-    limits = container["resources"].setdefault("limits", {})
-    count = limits.setdefault(generator.GPU, rng.choice((1, 1, 2)))
-    container["resources"].setdefault("requests", {})[generator.GPU] = count
+    resources = container.setdefault("resources", {})
+    count = resources.setdefault("limits", {}).setdefault(generator.GPU, rng.choice((1, 1, 2)))
+    resources.setdefault("requests", {})[generator.GPU] = count
 
 
 def kept_off(pod: JSON, labels: JSON) -> bool:
@@ -154,7 +177,7 @@ def _offers(node_class: JSON, pod: JSON) -> bool:
         *(spread["resource"] for spread in topology.get("devicesOnSeveralNodes", ())),
     }
     containers = [*pod["spec"]["containers"], *pod["spec"].get("initContainers", [])]
-    return known.issuperset(name for each in containers for name in each["resources"].get("limits", {}) if "/" in name)
+    return known.issuperset(name for each in containers for name in each.get("resources", {}).get("limits", {}) if "/" in name)
 
 
 def _fate(subject: World, written: JSON, returned: JSON) -> str:

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -44,6 +46,7 @@ type verdict struct {
 	Devices   map[string]map[string]map[string]int `json:"devices,omitempty"`
 	Error     string                               `json:"error,omitempty"`
 	TimedOut  bool                                 `json:"timedOut,omitempty"`
+	CPUMicros int64                                `json:"cpuMicros,omitempty"` // that the managers' admission took
 }
 
 // memoryBlock is an amount (bytes) that a container holds of one type of memory on some NUMA nodes.
@@ -60,6 +63,8 @@ type managers struct {
 	memory   memorymanager.Manager
 	known    map[string][]device
 }
+
+const rusageThread = 1 // RUSAGE_THREAD of getrusage(2)
 
 // patience is how long a case may take before it is no longer repeated.
 const patience = 4 * time.Second
@@ -232,16 +237,28 @@ func (k *managers) admission(n *node, m *machine, info *machineInfo, pod *v1.Pod
 	if err := nodeSetter(info, n, k.devices)(context.Background(), status); err != nil {
 		return verdict{Reason: "OracleError", Message: err.Error()}
 	}
-	if result := admit(k.topology, pod); !result.Admit {
-		return verdict{Reason: result.Reason, Message: result.Message}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begun := threadMicros()
+	result := admit(k.topology, pod)
+	spent := threadMicros() - begun
+	if result.Admit {
+		result = admit(predicateHandler(status, k.devices), withoutPlacement(pod))
 	}
-	if result := admit(predicateHandler(status, k.devices), withoutPlacement(pod)); !result.Admit {
-		return verdict{Reason: result.Reason, Message: result.Message}
+	if !result.Admit {
+		return verdict{Reason: result.Reason, Message: result.Message, CPUMicros: spent}
 	}
-	v = verdict{Admitted: true}
+	v = verdict{Admitted: true, CPUMicros: spent}
 	k.report(&v, pod)
 	v.Aligned = k.aligned(m, pod, &v)
 	return v
+}
+
+// threadMicros is the CPU time of the calling thread.
+func threadMicros() int64 {
+	var usage syscall.Rusage
+	syscall.Getrusage(rusageThread, &usage)
+	return usage.Utime.Nano()/1000 + usage.Stime.Nano()/1000
 }
 
 // scratch is where state files go: in memory if possible.
