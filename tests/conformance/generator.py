@@ -577,7 +577,7 @@ def _bend(rng: random.Random, spec: JSON) -> None:
     resources = container["resources"]
     kind = _pick(rng, {"amounts": 60, "one side": 25, "name": 5, "restart": 5, "bare": 5})
     if kind == "name":
-        container["name"] = rng.choice(("a", "b", "A", "a.b", ""))
+        container["name"] = rng.choice(("a", "b", "A", "a.b", "-a"))
     elif kind == "restart":
         container["restartPolicy"] = rng.choice(("Never", "OnFailure", "Always"))
     elif kind == "bare":
