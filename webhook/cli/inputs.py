@@ -89,4 +89,4 @@ def load_snapshot(policy_file: Path | None, class_paths: tuple[Path, ...]) -> Sn
         fail(loaded.errors)
     for warning in loaded.warnings if class_paths else ():
         click.echo(f"warning: {warning}", err=True)
-    return Snapshot(policy=policy, catalogue=load_catalogue(policy), classes=loaded.classes)
+    return Snapshot(policy=policy, catalogue=load_catalogue(policy), classes=loaded.classes, inventory=loaded.inventory)

@@ -139,7 +139,7 @@ class Live:
             self.status = Status(self._snapshot.generation, errors, loaded.warnings)
             return
         generation = self._snapshot.generation + 1
-        self._snapshot = Snapshot(policy, load_catalogue(policy), loaded.classes, generation)
+        self._snapshot = Snapshot(policy, load_catalogue(policy), loaded.classes, generation, loaded.inventory)
         self.status = Status(generation, (), loaded.warnings)
 
 

@@ -11,10 +11,12 @@ from marshmallow import ValidationError
 
 from webhook.config.catalogue import catalog_directory
 from webhook.config.checks import class_errors, class_warnings, conflicts
+from webhook.config.claims import ClusterObjects, is_cluster_object
 from webhook.config.documents import ConfigError, ConfigWarning, Document, read_file
 from webhook.config.fields import flatten, suggestion
 from webhook.config.nodeclass_schema import NodeClassSchema
 from webhook.config.policy_schema import PolicySchema
+from webhook.core.dra.devices import Inventory
 from webhook.core.kubelet.node import NodeKubelet, compile_class
 from webhook.core.model import NodeClass
 from webhook.core.policy import Policy
@@ -32,11 +34,13 @@ class LoadedClasses:
         classes: those that can be used, sorted by name; with `errors` not empty they are not all.
         errors: why the others cannot, in the order of the files.
         warnings: about the usable ones.
+        inventory: the DRA devices of the classes, and those of ResourceSlices in the files, with their DeviceClasses.
     """
 
     classes: tuple[NodeKubelet, ...] = ()
     errors: tuple[ConfigError, ...] = ()
     warnings: tuple[ConfigWarning, ...] = ()
+    inventory: Inventory = field(default_factory=Inventory)
 
 
 @dataclass(slots=True)
@@ -46,8 +50,12 @@ class _Loading:
     found: list[tuple[NodeKubelet, Document]] = field(default_factory=list)
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigWarning] = field(default_factory=list)
+    objects: ClusterObjects = field(default_factory=ClusterObjects)
 
     def add(self, document: Document) -> None:
+        if is_cluster_object(document.value):
+            self.errors += self.objects.add(document)
+            return
         node_class, errors = parse_class(document)
         self.errors += errors
         if node_class is None:
@@ -62,14 +70,15 @@ class _Loading:
     def result(self) -> LoadedClasses:
         self.errors += conflicts(self.found)
         classes = sorted((kubelet for kubelet, _ in self.found), key=lambda kubelet: kubelet.node_class.name)
-        return LoadedClasses(tuple(classes), tuple(self.errors), tuple(self.warnings))
+        inventory = self.objects.inventory(kubelet.node_class for kubelet in classes)
+        return LoadedClasses(tuple(classes), tuple(self.errors), tuple(self.warnings), inventory)
 
 
 def load_classes(paths: Iterable[Path], builtin: Collection[str] = ()) -> LoadedClasses:
     """Load node classes from files and directories, and the built-in ones of these names.
 
-    A file may hold several documents, lists of classes, and objects with `items`. A directory's YAML and JSON files count,
-    hidden ones and those in its subdirectories do not.
+    A file may hold several documents, lists of classes, objects with `items`, DeviceClasses and ResourceSlices. A directory's
+    YAML and JSON files count, hidden ones and those in its subdirectories do not.
     """
     loading = _Loading()
     files = [*_builtin_files(builtin), *(file for path in paths for file in _files(path, loading.errors))]

@@ -28,6 +28,7 @@ from webhook.config.fields import (
     is_qualified_name,
     labels,
 )
+from webhook.config.slices_field import SlicesField
 from webhook.core.kubelet.machine import number_cpus
 from webhook.core.kubelet.node import nearest_minor
 from webhook.core.model import MINORS, Hami, NodeClass, NumaNode, SpreadDevices, Taint, Topology
@@ -317,6 +318,7 @@ class SpecSchema(Strict):
     sharing = device_counts(1, load_default=dict)
     device_specs = Choice(("passed", "notPassed", "unknown"), load_default="unknown", data_key="deviceSpecs")
     hami = fields.Nested(HamiSchema, load_default=None)
+    resource_slices = SlicesField(load_default=(), data_key="resourceSlices")
     source = Text("a text that says where the figures come from", load_default="")
 
     @validates_schema(skip_on_field_errors=True)
@@ -369,6 +371,7 @@ class NodeClassSchema(Strict):
             sharing=_sharing(spec["sharing"], spec["hami"]),
             device_specs=spec["device_specs"],
             hami=spec["hami"],
+            devices=spec["resource_slices"],
             source=spec["source"],
         )
 

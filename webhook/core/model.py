@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from webhook.core.dra.devices import Device
+
 MINORS = (34, 35, 36, 37)
 """The Kubernetes 1.x minors whose rules are known; others are judged as the nearest one."""
 
@@ -85,6 +87,7 @@ class NodeClass:
         daemon_memory: bytes that they request.
         sharing: resource -> replicas per physical device (time-slicing, MPS, HAMi splits); what the kubelet sees is multiplied.
         device_specs: `passed`, `notPassed` or `unknown`.
+        devices: DRA devices that the ResourceSlices of its nodes list.
         source: where its figures come from, for people.
     """
 
@@ -100,4 +103,5 @@ class NodeClass:
     sharing: Mapping[str, int] = field(default_factory=dict)
     device_specs: str = "unknown"
     hami: Hami | None = None
+    devices: tuple[Device, ...] = ()
     source: str = ""
