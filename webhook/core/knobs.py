@@ -138,7 +138,11 @@ def _cpu(container: Container, present: int, pod: Pod, node: NodeKubelet) -> Kno
     if up != present:
         guesses.append(up - width)
     candidates = tuple(sorted({guess for guess in guesses if guess > 0}, reverse=True))
-    return Knob(container, CPU, present, min(width, present), width, candidates, (up,) if up != present else ())
+    least = min(width, present)
+    if is_whole(least) and least % width:
+        # Too few for a core of its own, but some of the shared pool will do.
+        least -= MILLI_IN_NANO
+    return Knob(container, CPU, present, least, width, candidates, (up,) if up != present else ())
 
 
 def _memory(container: Container, resource: str, present: int, pod: Pod, node: NodeKubelet) -> Knob:

@@ -16,7 +16,7 @@ from webhook.core.fixes import Diagnosis
 from webhook.core.knobs import Knob, amount_of
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.kubelet.totals import pod_total
-from webhook.core.quantities import is_whole, value
+from webhook.core.quantities import is_whole
 from webhook.core.resource_names import CPU, is_memory
 from webhook.core.verdict import Gap, Outcome, Verdict
 
@@ -27,7 +27,6 @@ DOES_NOT_START: Final = "KubeletDoesNotStart"
 UNKNOWN: Final = "Unknown"
 SHARED_CPUS: Final = "SharedCPUs"
 TOPOLOGY_AFFINITY_ERROR: Final = "TopologyAffinityError"
-SMT_ALIGNMENT_ERROR: Final = "SMTAlignmentError"
 HAMI_LACKS_DEVICES: Final = "NodeInsufficientDevice"
 HAMI_APART: Final = "HamiDevicesApart"
 
@@ -145,13 +144,12 @@ def _clause(knob: Knob, blamed: Sequence[Knob], pod: Pod, verdict: Verdict, node
     width = node.machine.cpu_topology.threads_per_core
     if demand.total > whole:
         return _beyond_node(demand, knob.resource, whole)
-    if knob.resource == CPU and verdict.reason == SMT_ALIGNMENT_ERROR and value(knob.present) % width:
-        asked = wording.amount(CPU, knob.present)
-        return f"{knob.container.name} asks {asked}; these nodes give out whole cores of {width} CPUs"
-    if knob.resource == CPU and verdict.admitted and knob.rounded_up:
-        return f"{knob.container.name} asks {wording.amount(CPU, knob.present)}; only whole CPUs are a container's own"
     if there and demand.amount > max(there.values()):
         return _beyond(demand, knob.resource, there)
+    if knob.resource == CPU and knob.rounded_up and is_whole(knob.present):
+        return f"{knob.container.name} asks {wording.amount(CPU, knob.present)}; these nodes give out whole cores of {width} CPUs"
+    if knob.resource == CPU and knob.rounded_up and verdict.admitted:
+        return f"{knob.container.name} asks {wording.amount(CPU, knob.present)}; only whole CPUs are a container's own"
     return _conflict(demand, knob, blamed, pod, node)
 
 

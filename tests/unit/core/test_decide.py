@@ -142,6 +142,23 @@ def test_whole_cores_where_a_kubelet_gives_only_those() -> None:
     assert amounts(mutated(odd, both)[0]) == {"main": ("8", "63987Mi")}
 
 
+def test_whole_cpus_of_any_container_become_whole_cores_where_a_kubelet_gives_only_those() -> None:
+    known = snapshot(named(m112(kubelet(SINGLE, **FULL)), "a"))
+    own = {"cpu": "1", "memory": "1Gi"}
+    made, _ = mutated(pod(bare(), bare("side", None, limits=own, requests=own), init=(init(limits=own, requests=own),)), known)
+    assert amounts(made)["side"] == ("2", "1Gi")
+    assert amounts(made, init=True) == {"fetch": ("2", "1Gi")}
+    assert validated(made, known).reason == "Aligned"
+
+
+def test_a_volume_in_memory_that_many_containers_mount_is_no_reason_to_refuse() -> None:
+    mounts = {"volumeMounts": [{"name": "shm", "mountPath": "/shm"}]}
+    made = pod(bare(**mounts), bare("b", None, **mounts), bare("c", None, **mounts))
+    made["spec"]["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    shaped, _ = mutated(made, A)
+    assert amounts(shaped) == {"main": ("13", "63987Mi"), "b": ("500m", "1Gi"), "c": ("500m", "1Gi")}
+
+
 def test_devices_of_two_nodes_want_cpus_of_two_nodes() -> None:
     known = snapshot(named(m128(kubelet(RESTRICTED, "container")), "a", daemonSets={"cpu": "12", "memory": "32Gi"}))
     shaped, _ = mutated(pod(bare(gpu=5)), known)

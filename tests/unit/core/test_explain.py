@@ -137,6 +137,13 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 
 
+def test_whole_cpus_that_are_no_whole_cores_are_not_called_fractions() -> None:
+    of = pod(container(gpu=1, requests={"cpu": "8", "memory": "8Gi"}), container("side", cpu="1", memory="1Gi"))
+    assert "  - would run unaligned: side asks 1 CPU; these nodes give out whole cores of 2 CPUs" in "\n".join(
+        refused(of, node(cpuManagerPolicyOptions=FULL_CORES))
+    )
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_the_reason_and_the_nearest_change(case: Callable[[], Case]) -> None:
     of, where, reason, changes = case()

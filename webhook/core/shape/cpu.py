@@ -40,25 +40,26 @@ def _own(declared: Declared, rules: CpuRules) -> int | None:
     return declared.limit if rules.source == "limit" else None
 
 
-def of_other_container(declared: Declared, default: int) -> int:
+def of_other_container(declared: Declared, default: int, width: int = 1) -> int:
     """Return requests = limits of a container without devices: never whole, unless the author wants CPUs of its own.
 
-    That is the author's limit, else request, else the policy's default; whole numbers lose a thousandth.
+    That is the author's limit, else request, else the policy's default; whole numbers lose a thousandth. What the author fixed
+    stays, a whole number rounded up to a multiple of `width`.
     """
     if declared.is_fixed and declared.request:
-        return declared.request
+        return _fixed(declared.request, width)
     wanted = declared.limit if declared.limit is not None else declared.request
     return not_whole(default if wanted is None else max(wanted, 1))
 
 
-def of_init_container(declared: Declared, app_total: int) -> int:
+def of_init_container(declared: Declared, app_total: int, width: int = 1) -> int:
     """Return requests = limits of an ordinary init container: as much as costs nothing beside the app containers, never whole.
 
     CPUs of its own would nail the app containers to its NUMA node (`cpumanager/policy_static.go`, reuse), whether it has devices
-    or not. An author's own values stay; a limit that the author left out becomes as high as is free.
+    or not. An author's own values stay, as in other containers; a limit that the author left out becomes as high as is free.
     """
     if declared.is_fixed and declared.request:
-        return declared.request
+        return _fixed(declared.request, width)
     if declared.limit is not None:
         return not_whole(declared.limit)
     return not_whole(max(app_total - 1, declared.request or 0, 1))
@@ -67,6 +68,11 @@ def of_init_container(declared: Declared, app_total: int) -> int:
 def not_whole(milli: int) -> int:
     """Return the largest number of milli-CPUs up to `milli` that is not a whole number of CPUs."""
     return milli if milli % _CPU else milli - 1
+
+
+def _fixed(milli: int, width: int) -> int:
+    """Return the author's own requests = limits; CPUs of its own come in multiples of `width`."""
+    return milli if milli % _CPU else _up(milli, width * _CPU)
 
 
 def _up(milli: int, step: int) -> int:

@@ -22,16 +22,15 @@ def pod_level_shapes(scene: Scene) -> Iterator[Amounts]:
         return
     units = _units(scene)
     floor = max(share.memory(units, scene.candidates) or 0, scene.policy.memory.default)
-    tmpfs = sum(memory.tmpfs(scene.pod, each, share.half_node(scene.candidates)) for each in scene.containers)
-    yield Amounts(
-        cpu.of_device_container(
-            _at_least(cpus, _containers_total(scene, CPU)),
-            share.cpu(units, scene.candidates, scene.policy.cpu.per_accelerator),
-            scene.smt_width,
-            scene.policy.cpu,
-        ),
-        memory.of_container(_at_least(size, _containers_total(scene, MEMORY)), floor, tmpfs),
+    amount = cpu.of_device_container(
+        _at_least(cpus, _containers_total(scene, CPU)),
+        share.cpu(units, scene.candidates, scene.policy.cpu.per_accelerator),
+        scene.smt_width,
+        scene.policy.cpu,
     )
+    for unlimited in (share.half_node(scene.candidates), 0):
+        tmpfs = sum(memory.tmpfs(scene.pod, each, unlimited) for each in scene.containers)
+        yield Amounts(amount, memory.of_container(_at_least(size, _containers_total(scene, MEMORY)), floor, tmpfs))
 
 
 def applied_to_pod(pod: Pod, amounts: Amounts) -> Pod:

@@ -36,6 +36,7 @@ class _Choice:
 
     Attributes:
         wide: give silent device containers what needs as many NUMA nodes as their devices do.
+        roomy: memory-backed volumes without a sizeLimit count as if they were filled; else the share has to do for them.
         round_up: also integers with requests = limits are rounded up to whole cores.
         leave_room: take what the pod's other containers need off the share.
         shared: declared containers get the share of a candidate that shares the accelerator, too.
@@ -44,9 +45,14 @@ class _Choice:
 
     shared: bool
     wide: bool
+    roomy: bool
     round_up: bool
     leave_room: bool
     init_memory: InitMemory
+
+    def width(self, scene: Scene) -> int:
+        """Return what CPUs that the author fixed have to be a multiple of."""
+        return scene.smt_width if self.round_up else 1
 
 
 def shapes(scene: Scene) -> Iterator[Shape]:
@@ -64,9 +70,9 @@ def shapes(scene: Scene) -> Iterator[Shape]:
 def _choices() -> Iterator[_Choice]:
     """Yield all choices, the least surprising ones first."""
     no_first, yes_first = (False, True), (True, False)
-    for wide, shared, leave_room, round_up in product(no_first, yes_first, no_first, no_first):
+    for wide, roomy, shared, leave_room, round_up in product(no_first, yes_first, yes_first, no_first, no_first):
         for init_memory in InitMemory:
-            yield _Choice(shared, wide, round_up, leave_room, init_memory)
+            yield _Choice(shared, wide, roomy, round_up, leave_room, init_memory)
 
 
 def applied(pod: Pod, shape: Shape) -> Pod:
@@ -99,7 +105,9 @@ def _can_change(scene: Scene, container: Container) -> bool:
 
 def _shape(scene: Scene, choice: _Choice) -> Shape | None:
     """Return one shape, None where the choice makes no sense for this pod."""
-    others = {c.path: _other(scene, c) for c in scene.containers if c.kind is not Kind.INIT and c.path not in scene.bearers}
+    others = {
+        c.path: _other(scene, c, choice) for c in scene.containers if c.kind is not Kind.INIT and c.path not in scene.bearers
+    }
     if choice.leave_room and not others:
         return None
     room = _total(others.values()) if choice.leave_room else Amounts(0, 0)
@@ -114,17 +122,17 @@ def _total(amounts: Iterable[Amounts]) -> Amounts:
     return Amounts(sum(each.cpu for each in found), sum(each.memory for each in found))
 
 
-def _other(scene: Scene, container: Container) -> Amounts:
+def _other(scene: Scene, container: Container, choice: _Choice) -> Amounts:
     return Amounts(
-        cpu.of_other_container(declared(container, CPU), scene.policy.cpu.default),
-        memory.of_container(declared(container, MEMORY), scene.policy.memory.default, _tmpfs(scene, container)),
+        cpu.of_other_container(declared(container, CPU), scene.policy.cpu.default, choice.width(scene)),
+        memory.of_container(declared(container, MEMORY), scene.policy.memory.default, _tmpfs(scene, container, choice)),
     )
 
 
 def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) -> Amounts:
     declared_cpu, declared_memory = declared(container, CPU), declared(container, MEMORY)
     fixed = declared_cpu.is_fixed and (declared_cpu.request or 0) % 1000 == 0
-    step = 1 if fixed and not choice.round_up else scene.smt_width
+    step = choice.width(scene) if fixed else scene.smt_width
     cpus, size = _share(scene, container, choice, room)
     if choice.wide and is_silent(container):
         least = width.least(scene, container, *_units(scene, container))
@@ -133,7 +141,7 @@ def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) 
         size = max(size, least.memory)
     return Amounts(
         cpu.of_device_container(declared_cpu, cpus, step, scene.policy.cpu),
-        memory.of_container(declared_memory, size, _tmpfs(scene, container)),
+        memory.of_container(declared_memory, size, _tmpfs(scene, container, choice)),
     )
 
 
@@ -160,10 +168,10 @@ def _units(scene: Scene, container: Container) -> tuple[int, int]:
 def _init(scene: Scene, container: Container, apps: list[Amounts], choice: _Choice) -> Amounts:
     floor = memory_floor(choice.init_memory, [each.memory for each in apps], scene.policy)
     return Amounts(
-        cpu.of_init_container(declared(container, CPU), sum(each.cpu for each in apps)),
-        memory.of_container(declared(container, MEMORY), floor, _tmpfs(scene, container)),
+        cpu.of_init_container(declared(container, CPU), sum(each.cpu for each in apps), choice.width(scene)),
+        memory.of_container(declared(container, MEMORY), floor, _tmpfs(scene, container, choice)),
     )
 
 
-def _tmpfs(scene: Scene, container: Container) -> int:
-    return memory.tmpfs(scene.pod, container, share.half_node(scene.candidates))
+def _tmpfs(scene: Scene, container: Container, choice: _Choice) -> int:
+    return memory.tmpfs(scene.pod, container, share.half_node(scene.candidates) if choice.roomy else 0)

@@ -105,6 +105,12 @@ def test_cpus_of_init_containers_cost_nothing(request_: int | None, limit: int |
     assert cpu.of_init_container(Declared(request_, limit), total) == expected
 
 
+@pytest.mark.parametrize(("fixed", "expected"), [(1000, 2000), (2000, 2000), (2500, 2500), (3000, 4000)])
+def test_cpus_of_its_own_that_an_author_fixed_come_in_whole_cores(fixed: int, expected: int) -> None:
+    declared = Declared(fixed, fixed)
+    assert cpu.of_other_container(declared, 500, width=2) == cpu.of_init_container(declared, 15000, width=2) == expected
+
+
 @pytest.mark.parametrize(
     ("request_", "limit", "floor", "tmpfs", "expected"),
     [
