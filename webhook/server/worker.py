@@ -38,7 +38,7 @@ class _Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Four things differ from gunicorn's.
+    """A few things differ from gunicorn's.
 
     A new connection waits for its first bytes in the poller, not for up to 5 s in a thread; and for those of its first request
     again, since clients also open connections in advance. Handshake and first request run in a pool of their own, so that the
@@ -91,6 +91,11 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             return False
         # what was read along with the handshake would not wake the poller
         return super().handle(conn) if conn.sock.pending() else _DEFER
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        """End soon, whatever is under way. gunicorn ends the process from here, where a thread that is half made hangs it."""
+        self.cfg.set("graceful_timeout", 0)
+        self.handle_exit(sig, frame)
 
     def murder_pending(self) -> None:
         """Close those that waited too long; gunicorn expects them in the order of their timeouts, which differ in length here."""
