@@ -57,13 +57,24 @@ class Found:
 
 def read(files: Iterable[str]) -> tuple[list[Found], list[ConfigError]]:
     """Return the pods of files, of directories' YAML and JSON files, and of stdin (`-`); and what could not be read."""
-    found: list[Found] = []
+    objects, errors = read_objects(files)
+    return [found for document in objects for found in pods(document)], errors
+
+
+def read_objects(files: Iterable[str]) -> tuple[list[Document], list[ConfigError]]:
+    """Return the objects of files and of stdin (`-`), and what could not be read."""
+    found: list[Document] = []
     errors: list[ConfigError] = []
     for file in files:
         documents, problems = read_text(sys.stdin.read(), "stdin") if file == "-" else read_file(Path(file))
         errors += problems
-        found += [Found(document, template) for document in _objects(documents) for template in templates(document.value)]
+        found += _objects(documents)
     return found, errors
+
+
+def pods(document: Document) -> list[Found]:
+    """Return the pods of one object."""
+    return [Found(document, template) for template in templates(document.value)]
 
 
 def expand(names: Iterable[str]) -> list[str]:

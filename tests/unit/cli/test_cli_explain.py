@@ -127,7 +127,7 @@ def test_pods_without_accelerators_are_left_alone() -> None:
     ("text", "expected"),
     [
         ("kind: [", "is no YAML"),
-        ("kind: ConfigMap\n", "no pod and no pod template in -"),
+        ("kind: ConfigMap\n", "no pod, no pod template and no claim in -"),
     ],
 )
 def test_bad_input_exits_with_two(text: str, expected: str) -> None:

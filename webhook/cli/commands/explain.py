@@ -18,6 +18,7 @@ from webhook.core.patch import ANNOTATIONS, INJECTED
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from webhook.cli.claim_explanation import ClaimExplanation
     from webhook.cli.explanation import Explanation
     from webhook.core.snapshot import Snapshot
 
@@ -43,12 +44,14 @@ def command(
 ) -> None:
     """Say what becomes of each pod in the manifests: per node class the verdict, the mutation, where it lands, what to change.
 
-    Any kind with a pod template will do. Exit code 1 if a pod would be refused.
+    Any kind with a pod template will do, and claims and their templates. Exit code 1 if something would be refused.
     """
     snapshot = _restricted(load_snapshot(policy_file, class_paths), only)
     explained = list(_explain(files, snapshot, mode))
     maps = len(only) or _MAPS
-    emit([each.data() for each in explained], fmt, lambda: [part for each in explained for part in _page(each, snapshot, maps)])
+    emit(
+        [each.data() for each in explained], fmt, lambda: [part for each in explained for part in _any_page(each, snapshot, maps)]
+    )
     raise SystemExit(Exit.FITS if all(each.allowed for each in explained) else Exit.REFUSED)
 
 
@@ -62,21 +65,30 @@ def _restricted(snapshot: Snapshot, only: tuple[str, ...]) -> Snapshot:
     return replace(snapshot, classes=tuple(n for n in snapshot.classes if n.node_class.name in only)) if only else snapshot
 
 
-def _explain(files: tuple[str, ...], snapshot: Snapshot, mode: str | None) -> Iterator[Explanation]:
-    from webhook.cli import manifests  # noqa: PLC0415
+def _explain(files: tuple[str, ...], snapshot: Snapshot, mode: str | None) -> Iterator[Explanation | ClaimExplanation]:
+    from webhook.cli import claim_explanation, manifests  # noqa: PLC0415
     from webhook.cli.explanation import examine  # noqa: PLC0415
 
     names = manifests.expand(files)
     with progress(names, "manifests") as each:
-        read = [manifests.read([name]) for name in each]
+        read = [manifests.read_objects([name]) for name in each]
     errors = [error for _, problems in read for error in problems]
     if errors:
         fail(errors)
-    found = [pod for pods, _ in read for pod in pods]
-    if not found:
-        fail([f"no pod and no pod template in {', '.join(files)}"])
+    objects = [document for documents, _ in read for document in documents]
+    found = [pod for document in objects for pod in manifests.pods(document)]
+    claims = [claim for document in objects if (claim := claim_explanation.examine(document, snapshot, mode)) is not None]
+    if not found and not claims:
+        fail([f"no pod, no pod template and no claim in {', '.join(files)}"])
+    yield from claims
     with progress(found, "pods") as pods:
         yield from (examine(pod, snapshot, mode) for pod in pods)
+
+
+def _any_page(explained: Explanation | ClaimExplanation, snapshot: Snapshot, maps: int) -> Iterator[RenderableType]:
+    from webhook.cli.claim_explanation import ClaimExplanation  # noqa: PLC0415
+
+    return explained.page() if isinstance(explained, ClaimExplanation) else _page(explained, snapshot, maps)
 
 
 def _page(explained: Explanation, snapshot: Snapshot, maps: int) -> Iterator[RenderableType]:

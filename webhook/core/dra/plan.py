@@ -63,8 +63,8 @@ def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewr
     everything = [wanted(request, inventory) for request in claims.visit(devices)]
     known = [each for each in everything if each.exists]
     notes = tuple(_left_out(each, inventory) for each in everything if not each.exists)
-    plain = {node: fits(node, known) for node in inventory.nodes}
-    if not known or all(answer is Fits.NO for answer in plain.values()):
+    plain = {node: fits(node, known) for node in inventory.nodes} if known else {}
+    if all(answer is Fits.NO for answer in plain.values()):
         return ClaimPlan(
             reason="NoNodeOffers", text="no described node has the devices; left as written", notes=notes, plain=plain
         )

@@ -1,0 +1,70 @@
+"""`numalign explain` on claims and their templates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from tests.unit.core.dra.claiming import GPU, JSON, NIC, NUMA, claim, device, request, spec
+from webhook.cli.group import numalign
+
+REQUESTS = (request("gpu", 2, cls="gpu.nvidia.com"), request("nic", cls="dranet"))
+TEMPLATE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "t"},
+    "spec": {"spec": {"devices": {"requests": list(REQUESTS)}}},
+}
+
+
+@pytest.fixture
+def slices(tmp_path: Path) -> Path:
+    gpus = spec(GPU, *(device(f"g{i}", {"type": "gpu"}, numa=i // 2) for i in range(4)), nodeName="n")
+    nics = spec(NIC, device("n0", numa=1), nodeName="n")
+    objects = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {}, "spec": each} for each in (gpus, nics)
+    ]
+    path = tmp_path / "slices.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    return path
+
+
+def explain(slices: Path, *objects: JSON, code: int = 0, mode: str = "strict", fmt: str = "json") -> Any:
+    arguments = ["explain", "--classes", str(slices), "-f", "-", "--mode", mode, "-o", fmt]
+    result = CliRunner().invoke(numalign, arguments, input=yaml.safe_dump_all(objects))
+    assert result.exit_code == code, result.output
+    return json.loads(result.output) if fmt == "json" else result.output
+
+
+@pytest.mark.parametrize(("mode", "word"), [("strict", "required"), ("best-effort", "preferred")])
+def test_a_template_is_explained_by_the_claim_that_it_makes(slices: Path, mode: str, word: str) -> None:
+    (found,) = explain(slices, TEMPLATE, mode=mode)
+    assert (found["object"], found["outcome"], found["attribute"]) == ("ResourceClaimTemplate/t", "mutated", NUMA)
+    assert found["says"] == f"{word} {NUMA}: gpu, nic"
+    assert found["classes"] == [{"class": "n", "devices": "yes", "aligned": "yes", "says": ""}]
+
+
+def test_a_refusal_says_why_class_by_class(slices: Path) -> None:
+    wanted = claim(request("gpu", 3, cls="gpu.nvidia.com"), owned=False)
+    (found,) = explain(slices, wanted, code=1)
+    assert found["classes"][0]["aligned"] == "no"
+    assert "at most 2 share one" in found["classes"][0]["says"]
+    assert "refused" in explain(slices, wanted, code=1, fmt="table")
+
+
+def test_the_flat_form_of_v1beta1(slices: Path) -> None:
+    flat = [{"name": each["name"], **each["exactly"]} for each in REQUESTS]
+    made = claim(owned=False) | {"apiVersion": "resource.k8s.io/v1beta1", "spec": {"devices": {"requests": flat}}}
+    (found,) = explain(slices, made)
+    assert found["says"] == f"required {NUMA}: gpu, nic"
+
+
+@pytest.mark.parametrize("broken", [{"spec": None}, {"spec": {"devices": 1}}, {"spec": {"devices": {"requests": [1]}}}])
+def test_what_cannot_be_read_is_said(slices: Path, broken: JSON) -> None:
+    (found,) = explain(slices, claim() | broken)
+    assert found["allowed"] is True
