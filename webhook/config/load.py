@@ -120,15 +120,16 @@ def load_policy(path: Path | None = None) -> tuple[Policy, tuple[ConfigError, ..
     if len(documents) != 1:
         return Policy(), (ConfigError(str(file), 0, "", f"expected one Policy document, got {len(documents)}"),)
     policy, errors = _load(_POLICY_SCHEMA, documents[0])
-    if policy is None:
-        return Policy(), errors
-    return policy, tuple(_unknown_builtins(policy, documents[0]))
+    return policy or Policy(), (*errors, *_unknown_builtins(documents[0]))
 
 
-def _unknown_builtins(policy: Policy, document: Document) -> Iterator[ConfigError]:
+def _unknown_builtins(document: Document) -> Iterator[ConfigError]:
+    """Yield what the schema cannot know; it looks at the raw document, so that another error does not hide these."""
     known = builtin_names()
-    for index, name in enumerate(policy.builtin_classes):
-        if name not in known:
+    spec = document.value.get("spec") if isinstance(document.value, Mapping) else None
+    names = spec.get("builtinClasses") if isinstance(spec, Mapping) else None
+    for index, name in enumerate(names if isinstance(names, list) else ()):
+        if isinstance(name, str) and name not in known:
             hint = suggestion(name, known) or f"; there are {', '.join(known)}"
             yield document.error(("spec", "builtinClasses", index), f"{name!r} is no built-in class{hint}")
 
