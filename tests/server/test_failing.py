@@ -41,10 +41,9 @@ def broken(*_: Any) -> Any:
 def test_an_exception_in_a_decision(live: Live, monkeypatch: pytest.MonkeyPatch, handler: review.Handler, path: str) -> None:
     monkeypatch.setitem(review._DECIDE, handler, broken)  # type: ignore[arg-type]
     metrics = Metrics()
+    client = create_app(live, metrics, Drain(None)).test_client()
     with capture_logs() as lines:
-        answer = (
-            create_app(live, metrics, Drain(None)).test_client().post(path, data=encoded(pod(8)), content_type="application/json")
-        )
+        answer = client.post(path, data=encoded(pod(8)), content_type="application/json", buffered=True)
     response = json.loads(answer.data)["response"]
     assert answer.status_code == 200
     assert response["allowed"]

@@ -29,8 +29,10 @@ def _view(route: review.Route, live: Live, record: _Record) -> Callable[[], Resp
         body = request.get_data(cache=False)
         started = time.perf_counter()
         answer = review.reply(route, body, live.current(), request.content_type or "")
-        record(route, answer, time.perf_counter() - started)
-        return Response(answer.body, answer.status, content_type=answer.content_type)
+        seconds = time.perf_counter() - started
+        response = Response(answer.body, answer.status, content_type=answer.content_type)
+        response.call_on_close(lambda: record(route, answer, seconds))  # when it is sent: no pod waits for a line in a log
+        return response
 
     return view
 
