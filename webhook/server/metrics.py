@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -22,6 +23,9 @@ from webhook.core.decision import Decision
 
 _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Seconds. A decision takes 0.1 ms to some ms; the API server stops waiting after 2 s."""
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""What the API server takes for a namespace's name. Whoever reaches our port may send another; as a label, it would stay."""
 
 _UNKNOWN = float("nan")
 """What a gauge shows before anything looked: a 0 would claim that all is well, or that all is lost."""
@@ -114,7 +118,7 @@ class Metrics:
             self.injected_cpu.inc(max(0.0, decision.injected_cpu))
             self.injected_memory.inc(max(0, decision.injected_memory))
         elif handler == "validate" and decision.outcome == "would-refuse":
-            self._count(self.would_refuse, namespace)
+            self._count(self.would_refuse, namespace if _NAMESPACE.fullmatch(namespace) else "")
         elif handler == "validate" and decision.outcome == "undescribed":
             self.undescribed.inc()
 
