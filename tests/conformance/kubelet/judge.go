@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
@@ -64,7 +65,7 @@ type managers struct {
 	known    map[string][]device
 }
 
-const rusageThread = 1 // RUSAGE_THREAD of getrusage(2)
+const threadCPUTime = 3 // CLOCK_THREAD_CPUTIME_ID of clock_gettime(2)
 
 // patience is how long a case may take before it is no longer repeated.
 const patience = 4 * time.Second
@@ -256,9 +257,9 @@ func (k *managers) admission(n *node, m *machine, info *machineInfo, pod *v1.Pod
 
 // threadMicros is the CPU time of the calling thread.
 func threadMicros() int64 {
-	var usage syscall.Rusage
-	syscall.Getrusage(rusageThread, &usage)
-	return usage.Utime.Nano()/1000 + usage.Stime.Nano()/1000
+	var spent syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, threadCPUTime, uintptr(unsafe.Pointer(&spent)), 0)
+	return spent.Nano() / 1000
 }
 
 // scratch is where state files go: in memory if possible.
