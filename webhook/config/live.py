@@ -16,6 +16,7 @@ from typing import Final
 from webhook.config.catalogue import load_catalogue
 from webhook.config.documents import ConfigError, ConfigWarning
 from webhook.config.load import builtin_names, load_classes, load_policy
+from webhook.core.dra.references import Lookup
 from webhook.core.snapshot import Snapshot
 
 DEFAULT_SECONDS: Final = 10.0
@@ -62,6 +63,7 @@ class Live:
         *,
         all_builtin: bool = False,
         every: float = DEFAULT_SECONDS,
+        lookup: Lookup | None = None,
     ) -> None:
         """Load the files once; what is wrong with them is in `status`.
 
@@ -69,10 +71,11 @@ class Live:
             policy: the policy's file, by default the shipped one.
             classes: files and directories of node classes.
             all_builtin: every built-in class counts, whatever the policy names.
+            lookup: reads the claims that pods refer to.
             every: seconds between two looks at the files, once `start` was called.
         """
         self._policy_file, self._class_paths = policy, tuple(classes)
-        self._all_builtin, self._every = all_builtin, every
+        self._all_builtin, self._every, self._lookup = all_builtin, every, lookup
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -139,7 +142,7 @@ class Live:
             self.status = Status(self._snapshot.generation, errors, loaded.warnings)
             return
         generation = self._snapshot.generation + 1
-        self._snapshot = Snapshot(policy, load_catalogue(policy), loaded.classes, generation, loaded.inventory)
+        self._snapshot = Snapshot(policy, load_catalogue(policy), loaded.classes, generation, loaded.inventory, self._lookup)
         self.status = Status(generation, (), loaded.warnings)
 
 

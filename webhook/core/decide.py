@@ -14,6 +14,8 @@ from typing import Any
 from webhook.core.accelerators import Catalogue, asks
 from webhook.core.advise import advise_on
 from webhook.core.decision import Decision, Request
+from webhook.core.dra.pods import with_claims
+from webhook.core.dra.references import references
 from webhook.core.essence import essence
 from webhook.core.mutate import mutate_pod, shortened
 from webhook.core.policy import Mode, Policy, effective_mode
@@ -32,13 +34,13 @@ _Handler = Callable[[dict[str, Any], Mode, Snapshot], Decision]
 
 def mutate(pod: Any, request: Request, snapshot: Snapshot) -> Decision:
     """Return how a pod that is being created should be changed; it is always allowed. Never raises on any JSON."""
-    return _decide("mutate", mutate_pod, pod, request, snapshot)
+    return _with_claims(_decide("mutate", mutate_pod, pod, request, snapshot), pod, request, snapshot, refusing=False)
 
 
 def validate(pod: Any, request: Request, snapshot: Snapshot) -> Decision:
     """Return whether a pod may be created, or resized where the request carries the old one. Never raises on any JSON."""
     if request.old is None:
-        return _decide("validate", validate_pod, pod, request, snapshot)
+        return _with_claims(_decide("validate", validate_pod, pod, request, snapshot), pod, request, snapshot, refusing=True)
     if problems(request.old):
         return Decision(allowed=True, mode=snapshot.policy.mode, outcome="malformed", reason="OldObject")
     try:
@@ -80,6 +82,16 @@ def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: 
         return _malformed(mode, "left as written: nested too deeply, or no JSON")
     decision = snapshot.remembered.get((name, mode, kept), lambda: _on_essence(handler, json.loads(kept), mode, snapshot))
     return replace(decision, warnings=(*shortened(notes), *decision.warnings)) if notes else decision
+
+
+def _with_claims(decision: Decision, pod: Any, request: Request, snapshot: Snapshot, *, refusing: bool) -> Decision:
+    """Claims are not in the essence: what they are stands in other objects, which may change."""
+    if snapshot.lookup is None or not references(pod) or decision.outcome in {"exempt", "malformed"}:
+        return decision
+    mode, _ = _mode(pod, request, snapshot.policy)
+    if mode is Mode.OFF or _exemption(pod, request, snapshot.policy) or problems(pod):
+        return decision
+    return with_claims(decision, pod, request, mode, snapshot, refusing=refusing)
 
 
 def _on_essence(handler: _Handler, pod: dict[str, Any], mode: Mode, snapshot: Snapshot) -> Decision:

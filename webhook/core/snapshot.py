@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from webhook.core.accelerators import Catalogue
 from webhook.core.decision import Decision
 from webhook.core.dra.devices import Inventory
+from webhook.core.dra.references import Lookup
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.memo import Memo
 from webhook.core.policy import Policy
@@ -26,6 +27,7 @@ class Snapshot:
         classes: sorted by name.
         generation: counts the sets that were in force, from 1; what is remembered about one set is void for the next.
         inventory: DRA devices and their classes.
+        lookup: reads the claims that pods refer to; None: they are not looked up.
         candidates: the classes whose kubelets start, prepared for decisions, sorted by name.
         remembered: decisions on pods seen before.
     """
@@ -35,6 +37,7 @@ class Snapshot:
     classes: tuple[NodeKubelet, ...] = ()
     generation: int = 1
     inventory: Inventory = field(default_factory=Inventory)
+    lookup: Lookup | None = field(default=None, compare=False, repr=False)
     candidates: tuple[Candidate, ...] = field(init=False, compare=False, repr=False)
     remembered: Memo[Decision] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
 

@@ -24,6 +24,7 @@ from gunicorn.app.base import BaseApplication
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from webhook.config.live import Live, Status
+from webhook.core.dra.references import Lookup
 from webhook.server import gunicorn_config, logs
 from webhook.server.app import create_app, create_plain_app
 from webhook.server.drift import Drift
@@ -139,10 +140,25 @@ def _log_level(settings: Settings) -> str:
 
 
 def _load(settings: Settings) -> Live:
-    live = Live(policy=settings.policy, classes=settings.classes, all_builtin=settings.demo, every=settings.reload_seconds)
+    live = Live(
+        policy=settings.policy,
+        classes=settings.classes,
+        all_builtin=settings.demo,
+        every=settings.reload_seconds,
+        lookup=_lookup() if settings.lookup_claims else None,
+    )
     if live.status.errors:
         raise ServeError("\n".join(map(str, live.status.errors)))
     return live
+
+
+def _lookup() -> Lookup:
+    from webhook.cluster import api, claims  # noqa: PLC0415  40 MB, for those who look claims up
+
+    try:
+        return claims.CachedLookup(api.connect())
+    except api.ClusterError as error:
+        raise ServeError(f"--lookup-claims: {error}") from error
 
 
 @contextmanager

@@ -22,6 +22,7 @@ class Settings:
         threads: requests handled at once.
         drain_file: exists: the pod is on its way out (see `health.Drain`).
         drift_file: what `numalign certs keep` writes about the registered webhook configurations.
+        lookup_claims: read the claims and templates that pods refer to from the API server.
         log_level: debug, info, warning or error.
         reload_seconds: between looks at the policy and class files.
         demo: make a certificate, put all built-in classes in force, post a few reviews and print the answers.
@@ -40,6 +41,7 @@ class Settings:
     threads: int = 16
     drain_file: Path | None = None
     drift_file: Path | None = None
+    lookup_claims: bool = False
     log_level: str = "info"
     reload_seconds: float = 10.0
     demo: bool = False

@@ -25,6 +25,7 @@ _DEFAULTS = Settings()
 @click.option("--threads", default=_DEFAULTS.threads, show_default=True, help="Requests handled at once.")
 @click.option("--drain-file", type=_FILE, metavar="FILE", help="Once it exists, answer /readyz with 503 and close connections.")
 @click.option("--drift-file", type=_FILE, metavar="FILE", help="What `certs keep` writes about the registered webhooks.")
+@click.option("--lookup-claims", is_flag=True, help="Read the claims that pods refer to from the API server.")
 @click.option("--reload-seconds", default=_DEFAULTS.reload_seconds, show_default=True, help="Between looks at the files.")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default=_DEFAULTS.log_level, show_default=True

@@ -32,6 +32,29 @@ def validate_claim(claim: Any, request: Request, snapshot: Snapshot) -> Decision
     return _decide("claim-check", _validated, claim, request, snapshot)
 
 
+def judge_owned(claim: Json, mode: Mode, snapshot: Snapshot) -> Decision:
+    """Return what the pod that will own a claim must hear about it; `claim`: well-formed, as its template makes it."""
+    devices = claims.devices(claim)
+    key = ("claim-of-pod", mode, _metadata_key(claim), json.dumps(devices, separators=(",", ":")))
+    return snapshot.remembered.get(key, lambda: _judged_for_pod(claim, devices, mode, snapshot))
+
+
+def _judged_for_pod(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) -> Decision:
+    made = planned(claim, devices, mode, snapshot)
+    if not made.impossible:
+        return Decision(allowed=True, mode=mode, outcome="allowed", reason=made.reason)
+    refuses = snapshot.policy.complete and mode is not Mode.BEST_EFFORT
+    return Decision(
+        allowed=not (refuses and mode is Mode.STRICT),
+        mode=mode,
+        outcome="refused" if mode is Mode.STRICT and refuses else "would-refuse" if refuses else "warned",
+        reason=made.reason,
+        message=message(made),
+        causes=(Cause("spec.devices.requests", made.reason, made.text),),
+        warnings=(made.text,),
+    )
+
+
 def _decide(name: str, handler: Any, claim: Any, request: Request, snapshot: Snapshot) -> Decision:
     found = claims.problems(claim)
     if found:

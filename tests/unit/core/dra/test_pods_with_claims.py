@@ -1,0 +1,153 @@
+"""Pods that ask for devices by claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.core.dra.claiming import GPU, JSON, inventory, on, request
+from tests.unit.core.setting import bare
+from webhook.config.catalogue import shipped_catalogue
+from webhook.core import decide
+from webhook.core.decision import Decision, Request
+from webhook.core.dra.pods import MIXED, asks_for_accelerators
+from webhook.core.dra.references import LookupFailedError, Reference, references
+from webhook.core.policy import Policy
+from webhook.core.snapshot import Snapshot
+
+KNOWN = inventory(h100=[on(GPU, 0, 0, 1, 1), on("dra.net", 0)])
+
+
+class Cluster:
+    """Templates and claims by name; an exception is raised, None is not there."""
+
+    def __init__(self, objects: Mapping[str, Any]) -> None:
+        self.objects = objects
+
+    def find(self, _namespace: str, reference: Reference) -> Any:
+        found = self.objects.get(reference.name)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def template(*requests: JSON) -> JSON:
+    spec = {"spec": {"devices": {"requests": list(requests)}}}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "t"}, "spec": spec}
+
+
+def pod(**resources: Any) -> JSON:
+    spec = {
+        "containers": [bare("main", None, **resources)],
+        "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "t"}],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+
+
+def validate(made: JSON, found: Any, mode: str = "strict", **policy: Any) -> Decision:
+    known = Snapshot(Policy(**policy), shipped_catalogue(), inventory=KNOWN, lookup=Cluster({"t": found}))
+    return decide.validate(made, Request("research", label=mode), known)
+
+
+def test_strict_refuses_a_template_that_no_class_can_satisfy() -> None:
+    decision = validate(pod(), template(request("gpu", 3)))
+    assert (decision.allowed, decision.reason) == (False, "NotOnOneNode")
+    assert decision.message.startswith("spec.resourceClaims[0], ResourceClaimTemplate t: no node class has")
+    assert "h100: gpu asks for 3 devices" in decision.message
+    assert decision.causes[0].field == "spec.resourceClaims[0]"
+
+
+@pytest.mark.parametrize(
+    ("mode", "policy", "outcome"),
+    [("best-effort", {}, "allowed"), ("audit", {}, "would-refuse"), ("strict", {"complete": False}, "allowed")],
+)
+def test_elsewhere_it_is_a_warning(mode: str, policy: JSON, outcome: str) -> None:
+    decision = validate(pod(), template(request("gpu", 3)), mode, **policy)
+    assert (decision.allowed, decision.outcome) == (True, outcome)
+    assert "claim gpus: no node has 3 gpu with one" in decision.warnings[0]
+
+
+def test_a_template_that_fits_is_nothing_to_talk_about() -> None:
+    decision = validate(pod(), template(request("gpu", 2)))
+    assert (decision.allowed, decision.warnings) == (True, ())
+
+
+@pytest.mark.parametrize(("cpu", "warned"), [("4", True), ("3500m", False), (None, False)])
+def test_pinned_cpus_beside_claimed_devices_are_warned_about(cpu: str | None, warned: bool) -> None:
+    decision = validate(pod(limits={"cpu": cpu} if cpu else {}), template(request("gpu", 2)))
+    assert decision.allowed
+    assert any(MIXED in line for line in decision.warnings) is warned
+
+
+def test_the_warning_is_never_cut() -> None:
+    decision = validate(pod(limits={"cpu": "4"}), template(request("gpu", 2)))
+    assert decision.warnings == (f"numalign: {MIXED}",)
+
+
+def test_claims_without_accelerators_are_none_of_our_business() -> None:
+    decision = validate(pod(limits={"cpu": "4"}), template(request("nic", 5)))
+    assert (decision.outcome, decision.warnings) == ("not-ours", ())
+
+
+def test_what_cannot_be_read_is_a_warning() -> None:
+    decision = validate(pod(), LookupFailedError("timed out"))
+    assert decision.allowed
+    assert decision.warnings == ("numalign: claims were not read, so not judged: ResourceClaimTemplate t: timed out",)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [None, {}, [], {"kind": "ResourceClaimTemplate"}, template(1), template({"name": "x"}), {"apiVersion": "resource.k8s.io/v1"}],
+)
+@pytest.mark.parametrize("mode", ["strict", "best-effort", "audit"])
+def test_a_template_that_is_gone_or_odd_never_refuses(found: Any, mode: str) -> None:
+    decision = validate(pod(), found, mode)
+    assert (decision.allowed, decision.warnings) == (True, ())
+
+
+def test_nobody_is_asked_without_a_lookup_or_where_the_mode_is_off() -> None:
+    known = Snapshot(catalogue=shipped_catalogue(), inventory=KNOWN)
+    assert decide.validate(pod(), Request(label="strict"), known).outcome == "not-ours"
+    assert validate(pod(), template(request("gpu", 3)), "off").allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("gpu.nvidia.com", True),
+        ("mig.nvidia.com", False),
+        ("vfio.gpu.nvidia.com", True),
+        ("gpu", True),
+        ("nic", False),
+        ("x", False),
+    ],
+)
+def test_classes_of_accelerators(name: str, ours: bool) -> None:
+    made = {"spec": {"devices": {"requests": [request("a", cls=name)]}}}
+    assert asks_for_accelerators(made, KNOWN) is ours
+
+
+def test_names_that_no_object_has_are_not_looked_up() -> None:
+    entries = [{"name": "a", "resourceClaimName": name} for name in ("../../secrets/x", "", "A", "ok.name", 3, None)]
+    assert [each.name for each in references({"spec": {"resourceClaims": entries}})] == ["ok.name"]
+
+
+ANY = st.recursive(
+    st.none() | st.integers() | st.sampled_from(["t", "..", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "resourceClaimName", "resourceClaimTemplateName"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(ANY)
+def test_never_raises_whatever_the_entries(entries: Any) -> None:
+    made = pod()
+    made["spec"]["resourceClaims"] = entries
+    validate(made, template(request("gpu", 2)))

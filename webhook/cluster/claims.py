@@ -1,0 +1,79 @@
+"""Claims and templates that pods refer to, read from the API server within a deadline and remembered for a while.
+
+A pod that is being created waits for this. So an answer that does not come soon is none, and after one that did not come nobody
+is asked for some seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final, Protocol
+
+from webhook.cluster.api import ClusterError, Json
+from webhook.core.dra.references import TEMPLATE, LookupFailedError, Reference
+
+DEADLINE: Final = 0.3
+FOUND_SECONDS: Final = 60.0
+"""Specs of claims and templates are immutable; only an object that was made anew under its name differs."""
+
+MISSING_SECONDS: Final = 1.0
+PAUSE_SECONDS: Final = 5.0
+_REMEMBERED: Final = 4096
+_PATH: Final = "/apis/resource.k8s.io/v1/namespaces"
+
+
+class Reader(Protocol):
+    """The one call that is needed of `Api`."""
+
+    def call(self, method: str, path: str, *, seconds: float) -> Json:
+        """Return the object at a path; see `Api.call`."""
+        ...
+
+
+@dataclass(slots=True)
+class CachedLookup:
+    """A `Lookup`. Thread-safe."""
+
+    api: Reader
+    clock: Callable[[], float] = time.monotonic
+    _known: OrderedDict[tuple[str, str, str], tuple[float, Json | None]] = field(default_factory=OrderedDict)
+    _silent_until: float = 0.0
+    _lock: Lock = field(default_factory=Lock)
+
+    def find(self, namespace: str, reference: Reference) -> Json | None:
+        """Return the object, None where there is none.
+
+        Raises:
+            LookupFailedError: the API server did not say so in time, or does not let us read it.
+        """
+        key, now = (namespace, reference.kind, reference.name), self.clock()
+        with self._lock:
+            until, found = self._known.get(key, (0.0, None))
+            if now < until:
+                return found
+            if now < self._silent_until:
+                raise LookupFailedError("the API server did not answer a moment ago")
+        found = self._read(namespace, reference)
+        with self._lock:
+            self._known[key] = (now + (MISSING_SECONDS if found is None else FOUND_SECONDS), found)
+            self._known.move_to_end(key)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return found
+
+    def _read(self, namespace: str, reference: Reference) -> Json | None:
+        resource = "resourceclaimtemplates" if reference.kind == TEMPLATE else "resourceclaims"
+        try:
+            return self.api.call("GET", f"{_PATH}/{namespace}/{resource}/{reference.name}", seconds=DEADLINE)
+        except ClusterError as error:
+            if error.is_missing:
+                return None
+            with self._lock:
+                self._silent_until = self.clock() + PAUSE_SECONDS
+            raise LookupFailedError(str(error)[:80]) from error
+        except ValueError as error:
+            raise LookupFailedError("what the API server answered is no object") from error
