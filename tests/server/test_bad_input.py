@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from gunicorn.http.errors import InvalidChunkSize
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -130,6 +132,7 @@ ODD_OBJECTS = [
     (pod(containers=[{"name": "main", "resources": {"limits": {"nvidia.com/gpu": None}}}]), "Malformed"),
     (pod(containers=[{"name": "main", "resources": {"limits": {"nvidia.com/gpu": ["1"]}}}]), "Malformed"),
     (pod(containers=[{"name": "main", "resources": {"limits": ["nvidia.com/gpu"]}}]), "Malformed"),
+    (pod(containers=[{"name": f"c{i}", "resources": {"limits": {"nvidia.com/gpu": 1}}} for i in range(65)]), "TooManyContainers"),
     (pod(unknownField={"a": [1]}) | {"unknown": True}, ""),
     (pod() | {"metadata": {"name": "x", "annotations": {"numalign.io/injected": "{"}}}, ""),
     (pod() | {"metadata": {"name": "x", "annotations": {"numalign.io/injected": '{"/spec/hostPID":[false,true]}'}}}, ""),
@@ -198,6 +201,28 @@ def test_what_no_operation_of_ours_is_left_alone(client: FlaskClient, operation:
     for path in (MUTATE, VALIDATE):
         _, answered = post(client, path, encoded(pod(8), operation=operation, oldObject=pod(8)))
         assert answered["response"] == {"uid": UID, "allowed": True}
+
+
+def test_a_resize_without_the_old_pod_is_not_judged(client: FlaskClient) -> None:
+    _, answered = post(client, VALIDATE, encoded(pod(8), operation="UPDATE", subResource="resize", oldObject=None))
+    assert answered["response"]["allowed"]
+    assert answered["response"]["warnings"] == ["numalign: the review carries no old object; nothing was judged"]
+
+
+class BrokenChunks(io.BytesIO):
+    def readinto(self, _: object) -> int:
+        raise InvalidChunkSize(b"ZZ")
+
+    def read(self, _: int | None = -1) -> bytes:
+        raise InvalidChunkSize(b"ZZ")
+
+
+def test_a_body_that_turns_out_to_be_no_http(client: FlaskClient) -> None:
+    chunked = {"wsgi.input_terminated": True}
+    answer = client.post(MUTATE, input_stream=BrokenChunks(), content_type="application/json", environ_overrides=chunked)
+    assert answer.status_code == 400
+    assert "chunk size" in answer.text
+    assert answer.headers["Connection"] == "close"
 
 
 json_values = st.recursive(

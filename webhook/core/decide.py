@@ -29,6 +29,9 @@ __all__ = ["Snapshot", "advise", "mutate", "validate"]
 _MIRROR = "kubernetes.io/config.mirror"
 _OS = "kubernetes.io/os"
 
+MOST_CONTAINERS = 64
+"""Judging many more takes longer than the API server waits; nobody has a real pod of that size."""
+
 _Handler = Callable[[dict[str, Any], Mode, Snapshot], Decision]
 
 
@@ -76,6 +79,8 @@ def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: 
     found = problems(pod)
     if found:
         return _malformed(mode, f"left as written: {found[0]}")
+    if _containers(pod["spec"]) > MOST_CONTAINERS:
+        return _malformed(mode, f"left as written, not judged: more than {MOST_CONTAINERS} containers", "TooManyContainers")
     try:
         kept = _canonical(pod)
     except (RecursionError, TypeError):
@@ -105,9 +110,9 @@ def _canonical(pod: Mapping[str, Any]) -> str:
     return json.dumps(essence(pod), separators=(",", ":"), sort_keys=True)
 
 
-def _malformed(mode: Mode, text: str) -> Decision:
+def _malformed(mode: Mode, text: str, reason: str = "Malformed") -> Decision:
     """The API server judges the form of a pod itself, and says more about it than we could."""
-    return Decision(allowed=True, mode=mode, outcome="malformed", reason="Malformed", warnings=shortened([text]))
+    return Decision(allowed=True, mode=mode, outcome="malformed", reason=reason, warnings=shortened([text]))
 
 
 def _may_be_ours(pod: Any, catalogue: Catalogue) -> bool:
@@ -119,6 +124,10 @@ def _may_be_ours(pod: Any, catalogue: Catalogue) -> bool:
     if not isinstance(inits, (list, tuple)):
         return True
     return any(_names_accelerator(raw, catalogue) for raw in (*spec["containers"], *inits))
+
+
+def _containers(spec: Mapping[str, Any]) -> int:
+    return len(spec["containers"]) + len(spec.get("initContainers") or ())
 
 
 def _names_accelerator(raw: Any, catalogue: Catalogue) -> bool:

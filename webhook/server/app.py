@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from flask import Flask, Response, request
+from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from webhook.config.live import Live
@@ -42,6 +43,7 @@ def _flask() -> Flask:
     app = Flask("numalign", static_folder=None)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(RequestEntityTooLarge, _too_large)
+    app.register_error_handler(ParseException, _unreadable)
     app.register_error_handler(Exception, _unexpected)
     return app
 
@@ -56,6 +58,11 @@ def _too_large(error: RequestEntityTooLarge) -> Response:
     while left > 0 and (read := len(stream.read(min(left, 65536)))):
         left -= read
     return _http_error(error)
+
+
+def _unreadable(error: ParseException) -> Response:
+    """A body may turn out to be no HTTP while it is read: chunks whose sizes are none."""
+    return Response(f"{error}\n", HTTPStatus.BAD_REQUEST, {"Connection": "close"}, mimetype="text/plain")
 
 
 def _unexpected(error: Exception) -> Response:

@@ -150,6 +150,8 @@ def _unusable(route: Route, call: Envelope, snapshot: decide.Snapshot) -> Decisi
         return _as_written(route, snapshot, "not-ours", "Operation")
     if not isinstance(call.object, Mapping):
         return _as_written(route, snapshot, "malformed", "NoObject", "the review carries no object; nothing was judged")
+    if route.handler is Handler.VALIDATE and call.operation == "UPDATE" and not isinstance(call.old_object, Mapping):
+        return _as_written(route, snapshot, "malformed", "NoOldObject", "the review carries no old object; nothing was judged")
     kind = call.object.get("kind", call.kind)
     if route.kind and kind != route.kind:
         text = f"expected a {route.kind}, got {str(kind)[:40]!r}; nothing was judged"
