@@ -20,7 +20,9 @@ GI: Final = 1024**3
 _NUMBER: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?\d{1,3})?")
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_MAX: Final = (2**63 - 1) * NANO
+_INT64: Final = 2**63 - 1
+_MAX: Final = _INT64 * NANO
+_EXACT_DIGITS: Final = 18
 
 
 class InvalidQuantityError(ValueError):
@@ -47,7 +49,9 @@ def _parse_text(text: str) -> int:
         raise InvalidQuantityError(f"expected a quantity such as 500m, 2 or 64Gi, got {text!r:.40}")
     sign, digits, suffix = match.group(1), match.group(2), match.group(3) or ""
     exact = Fraction(digits if not digits.startswith(".") else "0" + digits) * _scale(suffix) * NANO
-    nano = min(-(-exact.numerator // exact.denominator), _MAX)
+    nano = -(-exact.numerator // exact.denominator)
+    if suffix in _BINARY or len(digits.replace(".", "").lstrip("0")) > _EXACT_DIGITS:
+        nano = min(nano, _MAX)
     return -nano if sign == "-" else nano
 
 
@@ -59,18 +63,30 @@ def _scale(suffix: str) -> Fraction:
 
 
 def value(nano: int) -> int:
-    """Return whole units, rounded up (`Quantity.Value`)."""
-    return -(-nano // NANO)
+    """Return whole units, rounded up; 0 where they exceed an int64 (`Quantity.Value` drops the overflow)."""
+    units = -(-nano // NANO)
+    return units if units <= _INT64 else 0
 
 
 def milli(nano: int) -> int:
-    """Return thousandths, rounded up (`Quantity.MilliValue`)."""
-    return -(-nano // MILLI_IN_NANO)
+    """Return thousandths, rounded up; 0 where they exceed an int64 (`Quantity.MilliValue`)."""
+    units = -(-nano // MILLI_IN_NANO)
+    return units if units <= _INT64 else 0
 
 
 def is_whole(nano: int) -> bool:
     """Tell whether the quantity is a whole number of units."""
     return nano % NANO == 0
+
+
+def fits_int64(nano: int) -> bool:
+    """Tell whether the quantity is a whole number of units that an int64 can hold (`Quantity.AsInt64`)."""
+    return is_whole(nano) and nano <= _MAX
+
+
+def round_to_milli(nano: int) -> int:
+    """Return the quantity rounded up to thousandths, in nano units (`Quantity.RoundUp`)."""
+    return -(-nano // MILLI_IN_NANO) * MILLI_IN_NANO
 
 
 def format_cpu(milli_cpu: int) -> str:

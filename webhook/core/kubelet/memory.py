@@ -308,7 +308,7 @@ def _whole(requests: Mapping[str, int]) -> dict[str, int] | None:
     request = {}
     for name, amount in requests.items():
         if is_memory(name):
-            if not quantities.is_whole(amount):
+            if not quantities.fits_int64(amount):
                 return None
             request[name] = quantities.value(amount)
     return request

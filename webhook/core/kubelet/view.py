@@ -86,7 +86,7 @@ def _rounded(parsed: PodView) -> PodView:
 
 
 def _milli(amounts: Mapping[str, int]) -> dict[str, int]:
-    return {name: quantities.milli(amount) * quantities.MILLI_IN_NANO for name, amount in amounts.items()}
+    return {name: quantities.round_to_milli(amount) for name, amount in amounts.items()}
 
 
 def _pod_level_defaults(parsed: PodView, *, late: bool) -> PodView:

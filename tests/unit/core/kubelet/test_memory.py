@@ -73,8 +73,9 @@ def test_only_guaranteed_pods_count(qos: str):
     assert not manager.pinned
 
 
-def test_a_fraction_of_a_byte_gives_no_hint_and_then_fails():
-    view = container(memory="1500m")
+@pytest.mark.parametrize("amount", ["1500m", "20E"])
+def test_a_fraction_of_a_byte_gives_no_hint_and_then_fails(amount: str):
+    view = container(memory=amount)
     manager = memory_manager(TWO, pod(view))
 
     assert manager.container_hints(view, singles=False) is None
