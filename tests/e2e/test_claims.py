@@ -1,0 +1,126 @@
+"""Claims from templates, allocated by the real scheduler from slices that no driver stands behind."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane.plane import until
+from tests.e2e.rig.cluster import pod
+from webhook.cluster.api import ClusterError
+
+RESOURCES = "/apis/resource.k8s.io/v1"
+NUMA = "resource.kubernetes.io/numaNode"
+CLASSES = {
+    "gpu.nvidia.com": "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'",
+    "dranet": "device.driver == 'dra.net'",
+}
+PLACES = {"gpu-0": 0, "gpu-1": 0, "gpu-2": 1, "gpu-3": 1, "nic-0": 1, "nic-1": 1}
+"""Device -> NUMA node. Left to itself, the allocator takes the first GPUs, which are far from every NIC."""
+
+NODES = ("dra-1", "dra-2", "dra-3")
+
+
+def slices(node):
+    for driver, prefix in (("gpu.nvidia.com", "gpu"), ("dra.net", "nic")):
+        attributes = {"type": {"string": "gpu"}} if prefix == "gpu" else {}
+        devices = [
+            {"name": name, "attributes": attributes | {NUMA: {"int": numa}}}
+            for name, numa in PLACES.items()
+            if name.startswith(prefix)
+        ]
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        yield {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"{node}-{prefix}"},
+            "spec": {"driver": driver, "nodeName": node, "pool": pool, "devices": devices},
+        }
+
+
+@pytest.fixture(scope="module")
+def nodes(plane, cluster):
+    """Nodes with devices, which the webhook knows from a file as well."""
+    for name, expression in CLASSES.items():
+        made = {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}
+        plane.api.create(f"{RESOURCES}/deviceclasses", made)
+    everything = [each for node in NODES for each in slices(node)]
+    for node in NODES:
+        plane.node(node, {"cpu": "64", "memory": "256Gi"}, {})
+    for each in everything:
+        plane.api.create(f"{RESOURCES}/resourceslices", each)
+    for replica in cluster.replicas:
+        (replica.directory("classes") / "slices.yaml").write_text(yaml.safe_dump_all(everything))
+    until(lambda: _is_changed(plane), what="the webhook to know the slices")
+
+
+def requests(gpus=2):
+    return [
+        {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": gpus}},
+        {"name": "nic", "exactly": {"deviceClassName": "dranet"}},
+    ]
+
+
+def by_hand(name, gpus=2):
+    metadata = {"name": name, "ownerReferences": []}
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+    return {**kind, "metadata": metadata, "spec": {"devices": {"requests": requests(gpus)}}}
+
+
+def _is_changed(plane):
+    done = plane.kubectl("create", "-n", "strict", "--dry-run=server", "-o", "json", "-f", "-", manifest=by_hand("try"))
+    return done.code == 0 and "constraints" in json.loads(done.out)["spec"]["devices"]
+
+
+def claimed(plane, namespace, name, node):
+    """Create a template and a pod with a claim of it, and return the claim once it is allocated."""
+    template = {"metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": requests()}}}}
+    plane.api.create(f"{RESOURCES}/namespaces/{namespace}/resourceclaimtemplates", template)
+    made = pod(name, 0, nodeSelector={"kubernetes.io/hostname": node})
+    made["spec"]["resourceClaims"] = [{"name": "devices", "resourceClaimTemplateName": name}]
+    made["spec"]["containers"][0]["resources"]["claims"] = [{"name": "devices"}]
+    plane.api.create(f"/api/v1/namespaces/{namespace}/pods", made)
+    return until(lambda: _allocated(plane, namespace, name), what=f"an allocation for {name}")
+
+
+def _allocated(plane, namespace, name):
+    found = plane.api.get(f"{RESOURCES}/namespaces/{namespace}/resourceclaims")["items"]
+    mine = (each for each in found if each["metadata"]["ownerReferences"][0]["name"] == name)
+    return next((each for each in mine if (each.get("status") or {}).get("allocation")), None)
+
+
+def numa_nodes(claim):
+    return {PLACES[each["device"]] for each in claim["status"]["allocation"]["devices"]["results"]}
+
+
+@pytest.mark.usefixtures("nodes")
+class TestClaims:
+    def test_left_alone_the_allocator_mixes_numa_nodes(self, plane):
+        claim = claimed(plane, "off", "alone", "dra-1")
+        assert numa_nodes(claim) == {0, 1}
+
+    def test_required(self, plane):
+        claim = claimed(plane, "strict", "required", "dra-2")
+        assert claim["spec"]["devices"]["constraints"] == [{"matchAttribute": NUMA, "requests": ["gpu", "nic"]}]
+        assert numa_nodes(claim) == {1}
+
+    def test_preferred_and_what_becomes_of_it_where_no_numa_node_is_left(self, plane):
+        first = claimed(plane, "best-effort", "first", "dra-3")
+        assert [each["name"] for each in first["spec"]["devices"]["requests"][0]["firstAvailable"]] == ["aligned", "any"]
+        assert numa_nodes(first) == {1}
+        second = claimed(plane, "best-effort", "second", "dra-3")
+        assert numa_nodes(second) == {0, 1}
+        assert {each["request"] for each in second["status"]["allocation"]["devices"]["results"]} == {"gpu/any", "nic"}
+
+    def test_a_claim_written_by_hand_that_no_node_can_satisfy_is_refused(self, plane):
+        done = plane.kubectl("create", "-n", "strict", "-f", "-", manifest=by_hand("four", 4))
+        assert done.code == 1
+        assert 'admission webhook "strict.resourceclaims.numalign.io" denied the request: ' in done.err
+        assert "at most 2 share one" in done.err
+        with pytest.raises(ClusterError):
+            plane.api.get(f"{RESOURCES}/namespaces/strict/resourceclaims/four")
+
+    def test_the_same_in_best_effort_is_a_warning(self, plane):
+        done = plane.kubectl("create", "-n", "best-effort", "--dry-run=server", "-f", "-", manifest=by_hand("four", 4))
+        assert done.code == 0, done.err
+        assert "Warning: numalign: claim not aligned: no node has 4 gpu and 1 nic with one" in done.err
