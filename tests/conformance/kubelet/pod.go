@@ -82,7 +82,7 @@ func complete(raw json.RawMessage) ([]byte, error) {
 }
 
 func setDefault(object map[string]any, key string, value any) {
-	if text, present := object[key].(string); !present || text == "" {
+	if _, present := object[key]; !present {
 		object[key] = value
 	}
 }
