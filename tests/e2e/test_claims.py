@@ -3,10 +3,10 @@
 import json
 
 import pytest
-import yaml
 
 from tests.e2e.controlplane.plane import until
 from tests.e2e.rig.cluster import pod
+from webhook.cluster import devices
 from webhook.cluster.api import ClusterError
 
 RESOURCES = "/apis/resource.k8s.io/v1"
@@ -24,7 +24,7 @@ NODES = ("dra-1", "dra-2", "dra-3")
 def slices(node):
     for driver, prefix in (("gpu.nvidia.com", "gpu"), ("dra.net", "nic")):
         attributes = {"type": {"string": "gpu"}} if prefix == "gpu" else {}
-        devices = [
+        found = [
             {"name": name, "attributes": attributes | {NUMA: {"int": numa}}}
             for name, numa in PLACES.items()
             if name.startswith(prefix)
@@ -34,13 +34,13 @@ def slices(node):
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceSlice",
             "metadata": {"name": f"{node}-{prefix}"},
-            "spec": {"driver": driver, "nodeName": node, "pool": pool, "devices": devices},
+            "spec": {"driver": driver, "nodeName": node, "pool": pool, "devices": found},
         }
 
 
 @pytest.fixture(scope="module")
 def nodes(plane, cluster):
-    """Nodes with devices, which the webhook knows from a file as well."""
+    """Nodes with devices, which the webhook knows from the file that its sidecar would write."""
     for name, expression in CLASSES.items():
         made = {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}
         plane.api.create(f"{RESOURCES}/deviceclasses", made)
@@ -50,7 +50,7 @@ def nodes(plane, cluster):
     for each in everything:
         plane.api.create(f"{RESOURCES}/resourceslices", each)
     for replica in cluster.replicas:
-        (replica.directory("classes") / "slices.yaml").write_text(yaml.safe_dump_all(everything))
+        assert devices.write(plane.api, replica.directory("classes") / "devices.json")
     until(lambda: _is_changed(plane), what="the webhook to know the slices")
 
 

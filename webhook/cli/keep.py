@@ -21,6 +21,9 @@ ROUND_SECONDS: Final = 5.0
 ROUNDS_PER_LOOK: Final = 12
 """Rounds between comparisons of what is registered with the policy, which has to be read for it."""
 
+ROUNDS_PER_LIST: Final = 3
+"""Rounds between two lists of the cluster's devices."""
+
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -31,6 +34,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--service", default="numalign", show_default=True, help="Name of the Service.")
 @click.option("--policy", "policy_file", type=_FILE, metavar="FILE", help="What the registered webhooks are compared with.")
 @click.option("--drift-file", type=_FILE, metavar="FILE", help="Where their differences are written, one a line.")
+@click.option("--devices-file", type=_FILE, metavar="FILE", help="Where the cluster's DRA devices are written.")
 @click.option("--every", default=ROUND_SECONDS, show_default=True, help="Seconds between rounds.")
 @click.option("--leaf-days", default=7.0, show_default=True, help="Life of the serving certificate; renewed at two thirds of it.")
 @click.option(
@@ -73,13 +77,14 @@ class _Rounds:
         self._keeper = _keeper(place, options)
         self._log = logs.logger("certs")
         self._told: tuple[str, ...] = ()
-        self._until_look = 0
+        self._until_look = self._until_devices = 0
 
     def next(self) -> bool | None:
         """Do a round and tell whether it changed anything; None: it failed. A server with an old certificate is no outage."""
         from webhook.cluster.api import ClusterError  # noqa: PLC0415
 
         try:
+            self._write_devices()
             done = self._keeper.round(dt.datetime.now(dt.UTC))
             self._look()
         except (ClusterError, OSError) as error:
@@ -88,6 +93,23 @@ class _Rounds:
         for sentence in done:
             self._log.info(sentence)
         return bool(done)
+
+    def _write_devices(self) -> None:
+        """Write the cluster's DRA devices. Without the file the server would not start, so there is always one, and first."""
+        from webhook.cluster import devices  # noqa: PLC0415
+        from webhook.cluster.api import ClusterError  # noqa: PLC0415
+
+        file, self._until_devices = self._options["devices_file"], self._until_devices - 1
+        if file is None or self._until_devices > 0:
+            return
+        self._until_devices = ROUNDS_PER_LIST
+        try:
+            if devices.write(self._place.secret.api, file):
+                self._log.info("wrote the cluster's devices")
+        except ClusterError as error:
+            self._log.warning("devices not written", problem=str(error))
+            if not file.exists():
+                devices.replace(file, devices.listing((), ()))
 
     def _look(self) -> None:
         """Write how the registered webhooks differ from the policy's, and log it when it changes."""
