@@ -25,6 +25,7 @@ def create_app(live: Live, metrics: Metrics, drain: health.Drain, *, with_echo: 
     app = _flask()
     app.config["MAX_CONTENT_LENGTH"] = BODY_LIMIT
     app.register_blueprint(admission.blueprint(live, metrics))
+    app.wsgi_app = admission.Direct(app, live, metrics)  # type: ignore[method-assign]
     app.register_blueprint(health.probes(live, drain))
     if with_echo:
         app.register_blueprint(echo.blueprint())
