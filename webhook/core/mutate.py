@@ -115,16 +115,24 @@ def described(before: Pod, after: Pod) -> Iterator[str]:
 
 
 def _amounts(before: Pod, after: Pod, path: Path) -> str:
-    """Return `cpu 3500m -> 4, memory unset -> 64Gi (requests = limits)`: an injection always makes both equal."""
+    """Return `cpu 3500m -> 4, memory limit unset -> 64Gi (requests = limits)`: an injection always makes both equal."""
     old, new = (get(pod, (*path, "resources")) or {} for pod in (before, after))
     parts = []
     for name, amount in sorted((new.get("limits") or {}).items()):
         had = {side: (old.get(side) or {}).get(name) for side in ("requests", "limits")}
         if any(value != (new.get(side) or {}).get(name) for side, value in had.items()):
-            request, limit = had["requests"], had["limits"]
-            was = request if request == limit or limit is None else f"{request or 'unset'} to {limit}"
-            parts.append(f"{name} {was or 'unset'} -> {amount}")
+            parts.append(f"{name} {_step(had['requests'], had['limits'], amount)}")
     return f"{', '.join(parts)} (requests = limits)" if parts else ""
+
+
+def _step(request: str | None, limit: str | None, amount: str) -> str:
+    """Return `3500m -> 4`; where one of both has the amount already, the other one is named: `limit unset -> 4`."""
+    if request == amount:
+        return f"limit {limit or 'unset'} -> {amount}"
+    if limit == amount:
+        return f"request {request or 'unset'} -> {amount}"
+    was = request if request == limit or limit is None else f"{request or 'unset'} to {limit}"
+    return f"{was or 'unset'} -> {amount}"
 
 
 def shortened(warnings: Iterable[str]) -> tuple[str, ...]:

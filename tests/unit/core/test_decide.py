@@ -440,6 +440,21 @@ def test_hami_gives_a_container_distinct_gpus() -> None:
     assert validated(pod(bare("a", 4, limits=DECLARED), bare("b", 4, limits=DECLARED)), known).allowed
 
 
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ({}, "cpu unset -> 13, memory unset"),
+        ({"requests": {"cpu": "7500m"}}, "cpu 7500m -> 13, memory unset"),
+        ({"requests": {"cpu": "20", "memory": "200Gi"}}, "cpu limit unset -> 20, memory limit unset -> 200Gi"),
+        ({"limits": {"cpu": "8500m"}}, "cpu unset to 8500m -> 9, memory unset"),
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "8", "memory": "2Gi"}}, "cpu request 2 -> 8, memory request unset -> 2Gi"),
+    ],
+)
+def test_a_warning_names_what_was_there_and_what_is_new(written: JSON, says: str) -> None:
+    _, decision = mutated(pod(bare(**written)), A)
+    assert decision.warnings[0].startswith(f"numalign: container main: {says}")
+
+
 MANAGED = named(m112(kubelet(SINGLE, featureGates={"PodLevelResourceManagers": True})), "managed")
 
 
@@ -459,7 +474,7 @@ def test_pod_level_resources_are_shaped_at_pod_level_only() -> None:
         "/spec/resources/requests/cpu",
         "/spec/resources/requests/memory",
     }
-    assert decision.warnings[0] == "numalign: pod: cpu unset -> 13, memory unset to 16Gi -> 16Gi (requests = limits)"
+    assert decision.warnings[0] == "numalign: pod: cpu unset -> 13, memory request unset -> 16Gi (requests = limits)"
 
 
 def test_pod_level_resources_without_their_managers() -> None:
