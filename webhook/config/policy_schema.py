@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
+from webhook.config.documents import read_file
 from webhook.config.fields import (
     Bytes,
     Choice,
@@ -168,6 +170,15 @@ class HugepagesSchema(Strict):
         return HugepageRules(**data)
 
 
+@cache
+def _shipped_exemptions() -> tuple[str, ...]:
+    """Return the shipped policy's `exemptNamespaces`: a policy that does not have the field means these, too."""
+    from webhook.config.catalogue import catalog_directory  # noqa: PLC0415  it imports this module
+
+    documents, _ = read_file(catalog_directory() / "policy.yaml")
+    return tuple(documents[0].value["spec"]["exemptNamespaces"])
+
+
 class PolicySpecSchema(Strict):
     """`spec` of a Policy."""
 
@@ -176,7 +187,7 @@ class PolicySpecSchema(Strict):
     coverage = Choice(("complete", "partial"), load_default="complete")
     builtin_classes = Items(ObjectName(), load_default=(), data_key="builtinClasses")
     annotation_may_relax = Flag(load_default=False, data_key="annotationMayRelax")
-    exempt_namespaces = Items(ObjectName(), load_default=(), data_key="exemptNamespaces")
+    exempt_namespaces = Items(ObjectName(), load_default=_shipped_exemptions, data_key="exemptNamespaces")
     exempt = fields.Nested(ExemptSchema, load_default=lambda: {"users": (), "runtime_classes": ()})
     accelerators = _entries()
     cpu = fields.Nested(CpuSchema, load_default=_CPU)

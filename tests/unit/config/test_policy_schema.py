@@ -29,9 +29,15 @@ def vars_of(policy):
     return {name: getattr(policy, name) for name in Policy.__slots__}
 
 
-def test_an_empty_spec_is_the_defaults(tmp_path):
-    assert load(tmp_path, {}) == (Policy(), ())
-    assert load(tmp_path, None) == (Policy(), ())
+def test_an_empty_spec_is_the_shipped_policy(tmp_path):
+    assert load(tmp_path, {}) == load_policy()
+    assert load(tmp_path, None) == load_policy()
+
+
+def test_only_a_policy_that_says_so_exempts_no_namespace(tmp_path):
+    shipped, _ = load_policy()
+    assert load(tmp_path, {"mode": "audit"})[0].exempt_namespaces == shipped.exempt_namespaces
+    assert load(tmp_path, {"exemptNamespaces": []}) == (Policy(), ())
 
 
 def test_everything_arrives(tmp_path):
