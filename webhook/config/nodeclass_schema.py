@@ -300,6 +300,8 @@ class KubeletField(Expect[dict[str, Any]]):
         """Convert; see `Expect`."""
         if not isinstance(raw, Mapping):
             raise self.refuse(raw)
+        if raw.keys() == {"kubeletconfig"}:  # what a node's /configz answers, whole
+            raise ValidationError(f"expected {self.expected}: paste what stands below kubeletconfig")
         return dict(raw)
 
 

@@ -242,6 +242,12 @@ def test_misspelt_kubelet_fields_deserve_a_look(tmp_path, document):
     }
 
 
+def test_a_whole_answer_of_configz_is_refused_for_the_kubelet_would_ignore_all_of_it(tmp_path, document):
+    document["spec"]["kubelet"] = {"kubeletconfig": document["spec"]["kubelet"]}
+    (error,) = load_classes([write(tmp_path / "a.yaml", document)]).errors
+    assert (error.path, "paste what stands below kubeletconfig" in error.message) == ("spec.kubelet", True)
+
+
 def test_hami_without_numa_topology_reports_no_nodes(tmp_path, document):
     document["spec"]["hami"] = {"numaTopology": False}
     assert "devicesWithoutTopology" in warnings_of(tmp_path, document)["spec.hami.numaTopology"]
