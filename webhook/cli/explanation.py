@@ -13,7 +13,7 @@ from webhook.core import decide, explain, validate, wellformed
 from webhook.core.change import Change
 from webhook.core.containers import Pod, field_path, visit
 from webhook.core.decision import Decision, Request
-from webhook.core.edit import put
+from webhook.core.edit import get, put
 from webhook.core.explain import Account
 from webhook.core.fixes import Fix
 from webhook.core.snapshot import Snapshot
@@ -88,7 +88,13 @@ class Explanation:
             "field": field_path((*self.found.template.path, *change.path)),
             "present": change.present or None,
             "value": change.value or None,
+            "advice": explain.advice(self._as_in_manifest(change)),
         }
+
+    def _as_in_manifest(self, change: Change) -> Change:
+        """Leave out the request where the manifest has none: the API server takes it from the limit."""
+        asked = get(self.found.pod, (*change.where, "resources", "requests", change.resource))
+        return change if asked is not None else replace(change, fields=change.fields[-1:])
 
 
 def _placement(placement: Placement) -> dict[str, Any]:

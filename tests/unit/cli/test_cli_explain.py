@@ -73,9 +73,19 @@ def test_a_refusal_names_file_and_line_of_the_field(job: Any) -> None:
             "field": "spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
             "present": "5",
             "value": "4",
+            "advice": "now 5, use 4",
         }
     ]
     assert Path(file).read_text().splitlines()[14].strip() == "nvidia.com/gpu: 5"
+
+
+def test_a_request_that_the_manifest_has_is_to_change_with_its_limit() -> None:
+    text = (JOB % "5").replace("limits:", "requests: {nvidia.com/gpu: 5}\n          limits:")
+    _, (found,) = explained("-f", "-", text=text)
+    (change,) = found["fixes"][0]["changes"]
+    assert (change["field"][-22:], change["advice"]) == ("limits[nvidia.com/gpu]", "now 5, use 4 (limits and requests)")
+    page = run("-f", "-", text=text).stdout
+    assert "now 5, use 4 (limits and requests)" in page.replace("\n", " ")
 
 
 def test_a_missing_field_points_at_what_it_belongs_into(tmp_path: Path) -> None:

@@ -124,8 +124,8 @@ def _fixes(data: dict[str, Any]) -> Iterator[RenderableType]:
         lead = "Nearest change that aligns it" if index == 0 else "Or"
         yield f"[bold]{lead}[/] (on {', '.join(fix['classes'])}):"
         for change in fix["changes"]:
-            do = f"now {change['present'] or 'missing'}, " + (f"use {change['value']}" if change["value"] else "remove it")
-            yield escape(f"  {change['file']}:{change['line']}  container {change['container']}, {change['field']}: {do}")
+            where = f"{change['file']}:{change['line']}  container {change['container']}, {change['field']}"
+            yield escape(f"  {where}: {change['advice']}")
 
 
 def _diff(explained: Explanation) -> Iterator[RenderableType]:
