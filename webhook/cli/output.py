@@ -65,11 +65,13 @@ def show(parts: Iterable[RenderableType]) -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[RenderableType]], title: str | None = None) -> Table:
-    """Return a plain table."""
+    """Return a plain table. Its first column holds names, which stay whole to be copied; nothing is cut off in the others."""
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
     made = Table(*headings, box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for index, column in enumerate(made.columns):
+        column.no_wrap, column.overflow = index == 0, "fold"
     for row in rows:
         made.add_row(*row)
     return made

@@ -39,6 +39,12 @@ def test_all_built_in_classes_are_listed() -> None:
     assert all(each["devices"] and each["cpus"] for each in found)
 
 
+def test_the_table_of_classes_cuts_nothing_off() -> None:
+    page = run("classes", "list").stdout
+    assert "…" not in page
+    assert all(f" {name} " in page for name in builtin_names())
+
+
 def test_a_class_shows_what_its_numa_nodes_leave_to_pods() -> None:
     found = json.loads(run("classes", "show", "dgx-h100", "-o", "json").stdout)
     first, second = found["leavesToPods"]

@@ -87,6 +87,9 @@ def _report(data: dict[str, list[str]]) -> Iterator[RenderableType]:
 
     yield from (f"[red]error[/]   {escape(text)}" for text in data["errors"])
     yield from (f"[yellow]warning[/] {escape(text)}" for text in data["warnings"])
+    if data["errors"]:
+        yield "nothing is put in force while there are errors"
+        return
     count = len(data["classes"])
     yield f"{count} class{'' if count == 1 else 'es'} can be used: {', '.join(data['classes']) or '-'}"
 
