@@ -31,7 +31,12 @@ class Place:
 def cluster_options(command: Command) -> Callable[..., Any]:
     """Add `--kubeconfig` and the names of our objects; the command gets a `place` instead."""
 
-    @click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Default: in-cluster.")
+    @click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Default: the cluster that this runs in, else kubectl's.",
+    )
     @click.option("--namespace", default="numalign-system", show_default=True, help="Namespace of Secret and Service.")
     @click.option("--secret", default="numalign-authority", show_default=True, help="Name of the authority's Secret.")
     @click.option("--configuration", default="numalign", show_default=True, help="Name of both webhook configurations.")

@@ -140,7 +140,7 @@ def connect(kubeconfig: Path | None = None) -> Api:
         else:
             _load_default(settings)
     except (config.ConfigException, OSError) as error:
-        raise ClusterError(f"no cluster to talk to: {error}") from error
+        raise ClusterError(f"no cluster to talk to: {error} Name one with --kubeconfig FILE.") from error
     settings.retries = False  # whoever calls knows what may be tried again, and when
     return Api(client.ApiClient(settings))
 

@@ -95,10 +95,10 @@ def effective_mode(policy: Policy, label: str | None, annotations: Mapping[str, 
     pod's annotation moves only towards stricter unless the policy allows relaxing. An invalid value counts as the default.
     """
     warnings: list[str] = []
-    base = _mode(label, policy.mode, "namespace label", warnings)
+    base = _mode(label, policy.mode, "the namespace's label", warnings)
     if base is Mode.OFF and label is not None:
         return base, tuple(warnings)
-    wanted = _mode(annotations.get(MODE_KEY), base, "pod annotation", warnings)
+    wanted = _mode(annotations.get(MODE_KEY), base, "the pod's annotation", warnings)
     if STRICTNESS[wanted] < STRICTNESS[base] and not policy.annotation_may_relax:
         warnings.append(f"{MODE_KEY}: {wanted} is less strict than the namespace's {base}; {base} applies")
         return base, tuple(warnings)
@@ -111,5 +111,5 @@ def _mode(value: Any, default: Mode, where: str, warnings: list[str]) -> Mode:
     try:
         return Mode(value)
     except ValueError:
-        warnings.append(f"{MODE_KEY} on the {where} must be strict, best-effort, audit or off; {default} applies")
+        warnings.append(f"{where} {MODE_KEY} must be strict, best-effort, audit or off; {default} applies")
         return default

@@ -40,7 +40,8 @@ def show(place: Place, console: Console) -> None:
     trust = ssl.create_default_context(cafile=place.ca)
     connection = http.client.HTTPSConnection("127.0.0.1", place.port, timeout=10, context=trust)
     files = sorted(REVIEWS.glob("*.json"))
-    console.print(f"\nnumalign is up, and gets reviews of {len(files)} pods as an API server sends them, in strict mode.")
+    about = f"numalign is up, and gets reviews of {len(files)} pods as an API server sends them, in strict mode."
+    console.print(f"\n{about}", soft_wrap=True)
     for file in files:
         _show_review(connection, file, console)
     connection.close()
@@ -133,4 +134,5 @@ Post one of these reviews again, or your own:
   curl --cacert {place.ca} -H 'Content-Type: application/json' \\
     --data @{file} {base}/mutate/pods/strict
 
-What would become of the pods in a manifest, without a server: numalign explain -f FILE. Ctrl-C ends this one."""
+What would become of the pods in a manifest, without a server: numalign explain -f FILE
+(`make run` puts numalign into .venv/bin). Ctrl-C ends this one."""

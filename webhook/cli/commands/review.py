@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 @click.command("review")
 @config_options
-@click.option("--path", default="/mutate/pods/default", show_default=True, help="Path of the webhook that answers.")
+@click.option(
+    "--path",
+    default="/mutate/pods/default",
+    show_default=True,
+    help="Path of the webhook that answers; the one that refuses is /validate/pods/strict.",
+)
 @click.option("--jsonl", is_flag=True, help="One AdmissionReview a line, any number of them; one answer a line.")
 @click.argument("file", default="-", type=click.File("rb"))
 def command(policy_file: Path | None, class_paths: tuple[Path, ...], path: str, jsonl: bool, file: BinaryIO) -> None:
