@@ -4,15 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint types layers check bench lock clean venv control-plane e2e helm demo latency soak
+# The first target is what `make` alone does.
+help:
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: help run test lint types layers check bench lock clean venv control-plane e2e helm demo latency soak
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
+	@echo 'Installing the dependencies into $(VENV), once: a minute or two.'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-venv: $(STAMP)
+venv: $(STAMP) ## numalign and all that its developers need, in .venv
 
 run: venv ## start the webhook on https://127.0.0.1:8443, post a few real reviews to it, and stay up
 	$(BIN)/numalign serve --demo
@@ -20,17 +25,17 @@ run: venv ## start the webhook on https://127.0.0.1:8443, post a few real review
 test: venv ## everything that CI runs, but for lint, types and layers
 	$(BIN)/pytest -q -n auto
 
-lint: venv
+lint: venv ## ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: venv
+types: venv ## mypy
 	$(BIN)/mypy
 
-layers: venv
+layers: venv ## import-linter
 	$(BIN)/lint-imports
 
-check: lint types layers test
+check: lint types layers test ## what CI runs
 
 control-plane: venv ## find etcd, kube-apiserver, -controller-manager, -scheduler and kubectl, or build them: ten minutes, once
 	$(BIN)/pip install --quiet --require-hashes -r requirements-e2e.lock
@@ -59,5 +64,5 @@ lock: venv ## resolve the dependencies anew
 	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra e2e -c requirements-dev.lock -o requirements-e2e.lock pyproject.toml
 
-clean:
+clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
