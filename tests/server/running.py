@@ -21,7 +21,7 @@ from typing import Any
 
 from tls.selfsigned import Files
 
-DEADLINE = 30.0
+DEADLINE = 90.0
 """Seconds after which a condition that was waited for counts as never met."""
 
 COMMAND = str(Path(sys.executable).with_name("numalign"))
