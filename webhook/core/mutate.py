@@ -8,6 +8,7 @@ from webhook.core import judging, record, wording
 from webhook.core.accelerators import Asks
 from webhook.core.containers import Container, Path, Pod, visit
 from webhook.core.decision import Decision
+from webhook.core.dra.extended import backing_class
 from webhook.core.edit import get, put
 from webhook.core.judging import Verdicts
 from webhook.core.kubelet.totals import pod_total
@@ -63,7 +64,11 @@ def undescribed(mode: Mode, wanted: Asks, snapshot: Snapshot, warnings: Iterable
     """Return the decision on a pod that no described class can take: nothing is known, so nothing is done."""
     offered = frozenset[str]().union(*(each.offers for each in snapshot.candidates))
     missing = sorted({ask.resource for ask in wanted.accelerators} - offered)
-    if missing:
+    backing = {name: backing_class(name, snapshot.inventory) for name in missing}
+    if missing and all(backing.values()):
+        reason = "ServedByDra"
+        text = f"{missing[0]} is served by DRA ({backing[missing[0]]}), which aligns nothing; a claim of its own can be aligned"
+    elif missing:
         reason, text = "NoClassOffers", f"no node class offers {wording.some(missing, 2)}; left as written"
     else:
         reason, text = "NoClassMatches", "no node class matches the pod's devices, selectors and tolerations; left as written"

@@ -46,8 +46,12 @@ def wanted(request: DeviceRequest, inventory: Inventory) -> Wanted:
     if known is None:
         return Wanted(request, dict.fromkeys(inventory.nodes, ()))
     expressions = (*known.selectors, *request.selectors)
-    nodes = {node: tuple(_candidates(request, expressions, devices, inventory)) for node, devices in inventory.nodes.items()}
-    return Wanted(request, nodes)
+
+    def nodes() -> dict[str, tuple[Candidate, ...]]:
+        return {node: tuple(_candidates(request, expressions, devices, inventory)) for node, devices in inventory.nodes.items()}
+
+    key = (expressions, tuple(sorted(request.capacity.items())))
+    return Wanted(request, inventory.remembered.get(key, nodes))
 
 
 def _candidates(

@@ -136,7 +136,7 @@ def _validated(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) -> De
 
 
 def _outcome(made: ClaimPlan) -> str:
-    return "undescribed" if made.reason == "NoNodeOffers" else "unchanged"
+    return "undescribed" if made.reason in {"NoNodeOffers", "NoDevicesDescribed"} else "unchanged"
 
 
 def message(made: ClaimPlan) -> str:

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
+
+from webhook.core.memo import Memo
 
 Json = Mapping[str, Any]
+
+_REMEMBERED: Final = 256
 
 
 class Type(StrEnum):
@@ -91,11 +95,13 @@ class Inventory:
         nodes: node class, or node, -> its devices; equal ones need not be there twice.
         classes: name -> DeviceClass.
         matches: evaluates selectors.
+        remembered: the candidates of requests seen before.
     """
 
     nodes: Mapping[str, tuple[Device, ...]] = field(default_factory=dict)
     classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     matches: Matcher = field(default=cannot_tell, compare=False, repr=False)
+    remembered: Memo[Any] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
 
     @property
     def is_empty(self) -> bool:

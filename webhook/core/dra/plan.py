@@ -60,6 +60,8 @@ def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewr
     skipped = skip(claim, devices)
     if skipped is not None:
         return ClaimPlan(reason=skipped.reason, text=skipped.text)
+    if inventory.is_empty:
+        return ClaimPlan(reason="NoDevicesDescribed")
     everything = [wanted(request, inventory) for request in claims.visit(devices)]
     known = [each for each in everything if each.exists]
     notes = tuple(_left_out(each, inventory) for each in everything if not each.exists)

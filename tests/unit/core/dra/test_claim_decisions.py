@@ -273,6 +273,11 @@ def test_a_second_pass_changes_nothing(mode: str) -> None:
     assert decision.warnings == () or mode == "best-effort"
 
 
+def test_where_no_device_is_described_there_is_nothing_to_say() -> None:
+    made, decision = mutated(claim(*GPU_AND_NIC), inventory())
+    assert (made, decision.outcome, decision.warnings) == (claim(*GPU_AND_NIC), "undescribed", ())
+
+
 @pytest.mark.parametrize(("policy", "label"), [({"exempt_namespaces": frozenset({"research"})}, "strict"), ({}, "off")])
 def test_exempt(policy: JSON, label: str) -> None:
     from tests.unit.core.dra.claiming import snapshot

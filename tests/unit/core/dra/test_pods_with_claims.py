@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from tests.unit.core.dra.claiming import GPU, JSON, inventory, on, request
 from tests.unit.core.setting import bare
 from webhook.config.catalogue import shipped_catalogue
+from webhook.config.selectors import Selectors
 from webhook.core import decide
 from webhook.core.decision import Decision, Request
+from webhook.core.dra.devices import DeviceClass, Inventory
 from webhook.core.dra.pods import MIXED, asks_for_accelerators
 from webhook.core.dra.references import LookupFailedError, Reference, references
+from webhook.core.dra.slices import literal_devices
 from webhook.core.policy import Policy
 from webhook.core.snapshot import Snapshot
 
@@ -151,3 +154,22 @@ def test_never_raises_whatever_the_entries(entries: Any) -> None:
     made = pod()
     made["spec"]["resourceClaims"] = entries
     validate(made, template(request("gpu", 2)))
+
+
+class TestExtendedResources:
+    def decided(self, extended: str, *slices: JSON) -> Decision:
+        known = Inventory({"n": literal_devices(slices)}, {"gpu": DeviceClass("gpu", ("true",), extended)}, Selectors())
+        return decide.mutate(
+            {"spec": {"containers": [bare("main", 2)]}},
+            Request(label="strict"),
+            Snapshot(catalogue=shipped_catalogue(), inventory=known),
+        )
+
+    def test_one_that_dra_serves_is_recognised_and_left_alone(self) -> None:
+        decision = self.decided("nvidia.com/gpu", on(GPU, 0))
+        assert (decision.allowed, decision.reason, decision.patch) == (True, "ServedByDra", ())
+        assert "nvidia.com/gpu is served by DRA (gpu)" in decision.warnings[0]
+
+    @pytest.mark.parametrize(("extended", "slices"), [("amd.com/gpu", (on(GPU, 0),)), ("nvidia.com/gpu", ())])
+    def test_others_are_not(self, extended: str, slices: tuple[JSON, ...]) -> None:
+        assert self.decided(extended, *slices).reason == "NoClassOffers"

@@ -1,0 +1,26 @@
+"""Extended resources that DRA serves (KEP-5004): a pod names a resource, and the scheduler makes the claim itself.
+
+That claim has no constraints and is allocated when it is created, so nothing that a webhook does to it has an effect.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.core.dra.devices import DeviceClass, Inventory
+
+_IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
+
+
+def backing_class(resource: str, inventory: Inventory) -> str:
+    """Return the DeviceClass that serves an extended resource with a device of some described node; empty: none does."""
+    named = (each for _, each in sorted(inventory.classes.items()) if resource in {each.extended_resource, _IMPLICIT + each.name})
+    return next((each.name for each in named if _has_devices(each, inventory)), "")
+
+
+def _has_devices(device_class: DeviceClass, inventory: Inventory) -> bool:
+    return any(
+        all(inventory.matches(selector, device) for selector in device_class.selectors)
+        for devices in inventory.nodes.values()
+        for device in devices
+    )
