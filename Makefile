@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: help run test lint types layers check bench lock clean venv control-plane e2e helm demo latency soak
+.PHONY: help conformance conformance-nightly run test lint types layers check bench lock clean venv control-plane e2e helm demo latency soak
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	@echo 'Installing the dependencies into $(VENV), once: a minute or two.'
@@ -36,6 +36,19 @@ layers: venv ## import-linter
 	$(BIN)/lint-imports
 
 check: lint types layers test ## what CI runs
+
+CASES ?= 20000
+MINOR ?= 37
+SEED ?= 1
+conformance: venv ## random pods and claims through our model and through Kubernetes' own code (CASES=20000 MINOR=37 SEED=1); needs Go
+	$(MAKE) -C tests/conformance/kubelet MINOR=$(MINOR)
+	$(MAKE) -C tests/conformance/dra MINOR=$(MINOR)
+	$(BIN)/python -m tests.conformance.run --minor $(MINOR) --cases $(CASES) --seed $(SEED)
+	$(BIN)/python -m tests.conformance.shaping --minor $(MINOR) --cases $$(($(CASES) / 5)) --seed $(SEED)
+	$(BIN)/python -m tests.conformance.dra.run --minor $(MINOR) --cases $(CASES) --seed $(SEED)
+
+conformance-nightly: ## a hundred thousand cases a minor
+	for minor in 34 35 36 37; do $(MAKE) conformance MINOR=$$minor CASES=100000 || exit 1; done
 
 control-plane: venv ## find etcd, kube-apiserver, -controller-manager, -scheduler and kubectl, or build them: ten minutes, once
 	$(BIN)/pip install --quiet --require-hashes -r requirements-e2e.lock
