@@ -1,6 +1,5 @@
 """What a mutated claim must do in the hands of the allocator, and whether it does."""
 
-import copy
 import json
 import os
 import subprocess
@@ -19,6 +18,7 @@ from webhook.core.dra.slices import devices_by_node
 
 JSON = dict[str, Any]
 
+SELECTORS = Selectors()
 VERSIONS = {34: "v1.34.4", 35: "v1.35.4", 36: "v1.36.3", 37: "v1.37.2"}
 
 
@@ -46,7 +46,7 @@ def subject(case: JSON) -> Subject:
     """Return a case with our plans for it."""
     nodes = devices_by_node([each["spec"] for each in case["slices"]])
     known = {node: nodes.get(node, ()) for node in case["nodes"]}
-    inventory = Inventory(known, {each["metadata"]["name"]: device_class(each) for each in case["classes"]}, Selectors())
+    inventory = Inventory(known, {each["metadata"]["name"]: device_class(each) for each in case["classes"]}, SELECTORS)
     claim = case["claim"]
     plans = (plan(claim, claims.devices(claim), inventory, strict=strict, rewritable=True) for strict in (True, False))
     return Subject(case, inventory, *plans)
@@ -77,12 +77,17 @@ def _claims(each: Subject, node: str) -> dict[str, JSON]:
     The restricted ones have selectors and no constraint, so what they say about alignment does not depend on constraints.
     """
     found = {"written": each.case["claim"]} | _changed(each)
-    for name, made in (("required", each.strict), ("preferred", each.best_effort)):
-        groups = {"judged": made.names} | ({name: made.encoding.names} if made.encoding else {})
-        for group, names in groups.items():
+    for made in (each.strict, each.best_effort):
+        for names in {made.names, made.encoding.names if made.encoding else ()} - {()}:
             for index, value in enumerate(_values(each, node, made.attribute)):
-                found[f"{group} on {made.attribute} {index}"] = _restricted(each.case["claim"], names, made.attribute, value)
+                name = f"{_group(names, made.attribute)} {index}"
+                if name not in found:
+                    found[name] = _restricted(each.case["claim"], names, made.attribute, value)
     return found
+
+
+def _group(names: Iterable[str], attribute: str) -> str:
+    return f"{'+'.join(sorted(names))} on {attribute}"
 
 
 def _values(each: Subject, node: str, attribute: str) -> list[Attribute]:
@@ -92,14 +97,16 @@ def _values(each: Subject, node: str, attribute: str) -> list[Attribute]:
 
 
 def _restricted(claim: JSON, names: Iterable[str], attribute: str, value: Attribute) -> JSON:
-    made = copy.deepcopy(claim)
     domain, _, identifier = attribute.partition("/")
-    map_ = f"device.attributes['{domain}']"
-    expression = f"has({map_}.{identifier}) && {map_}.{identifier} == {json.dumps(value.value)}"
-    for request in made["spec"]["devices"]["requests"]:
-        if request["name"] in names:
-            request["exactly"].setdefault("selectors", []).append({"cel": {"expression": expression}})
-    return made
+    there = f"device.attributes['{domain}']"
+    selector = {"cel": {"expression": f"has({there}.{identifier}) && {there}.{identifier} == {json.dumps(value.value)}"}}
+    requests = [
+        each | {"exactly": each["exactly"] | {"selectors": [*each["exactly"].get("selectors", ()), selector]}}
+        if each["name"] in names
+        else each
+        for each in claim["spec"]["devices"]["requests"]
+    ]
+    return claim | {"spec": {"devices": claim["spec"]["devices"] | {"requests": requests}}}
 
 
 def ask(binary: Path, asked: list[JSON]) -> list[JSON]:
@@ -128,14 +135,16 @@ def faults(each: Subject, answers: Iterable[JSON], counts: Counter[str]) -> Iter
             yield from _satisfiable(each, node, found, counts)
 
 
-def _possible(found: JSON, group: str, attribute: str) -> bool:
-    return any(a["fits"] for name, a in found.items() if name.startswith(f"{group} on {attribute} "))
+def _possible(found: JSON, names: Iterable[str], attribute: str) -> bool:
+    """Tell whether the requests can have one value of the attribute, by the claims that are restricted to one."""
+    group = _group(names, attribute)
+    return any(allocation["fits"] for name, allocation in found.items() if name.startswith(f"{group} "))
 
 
 def _encoded(each: Subject, made: ClaimPlan, node: str, found: JSON, counts: Counter[str]) -> Iterator[str]:
     assert made.encoding is not None
     name = "required" if made is each.strict else "preferred"
-    result, possible = found[name], _possible(found, name, made.encoding.attribute)
+    result, possible = found[name], _possible(found, made.encoding.names, made.encoding.attribute)
     word = "required" if made.encoding.required else "preferred"
     counts[f"{word}: could be aligned"] += possible
     counts[f"{word}: could not"] += not possible
@@ -164,7 +173,7 @@ def _satisfiable(each: Subject, node: str, found: JSON, counts: Counter[str]) ->
     made = each.strict
     pairs = [("plain", made.plain.get(node), found["written"]["fits"])]
     if made.attribute:
-        pairs.append(("aligned", made.aligned.get(node), _possible(found, "judged", made.attribute)))
+        pairs.append(("aligned", made.aligned.get(node), _possible(found, made.names, made.attribute)))
     for what, ours, theirs in pairs:
         if ours is None or (ours is Fits.YES and made.notes):
             continue  # requests without any candidate are left out of a yes

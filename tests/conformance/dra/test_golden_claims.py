@@ -23,7 +23,7 @@ def _vector(word: str) -> dict:
     """A case in which the word's claim is aligned on one of several NUMA nodes of an idle node."""
     for vector in golden.vectors():
         found = vector["answers"][0]["allocations"]
-        groups = [answer["fits"] for name, answer in found.items() if name.startswith(f"{word} on")]
+        groups = [answer["fits"] for name, answer in found.items() if " on " in name]
         if word in found and len(groups) > 1 and any(groups):
             return vector
     raise AssertionError(f"no case with {word}")
