@@ -44,6 +44,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="numalign", message="%(prog)s %(version)s")
 def numalign() -> None:
     """Make GPU pods alignable to one NUMA node, or say why they cannot be.
 

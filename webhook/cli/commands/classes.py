@@ -29,8 +29,8 @@ def command() -> None:
 def list_(policy_file: Path | None, class_paths: tuple[Path, ...], fmt: str) -> None:
     """List the node classes."""
     found = [_row(node) for node in _load(policy_file, class_paths)]
-    heads = ("class", "NUMA nodes", "CPUs", "memory", "devices", "topology policy", "CPU", "memory manager", "Kubernetes")
-    emit(found, fmt, lambda: [table(heads, [tuple(map(_text, row.values())) for row in found])])
+    heads = ("class", "NUMA\nnodes", "CPUs", "memory", "devices", "topology\npolicy", "CPU", "memory\nmanager")
+    emit(found, fmt, lambda: [table(heads, [_cells(row)[: len(heads)] for row in found])])
 
 
 @command.command("show")
@@ -111,6 +111,11 @@ def _row(node: NodeKubelet) -> dict[str, Any]:
     }
 
 
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return a class's line of the table, a device a line: names of resources are long."""
+    return tuple(_text(value, between="\n") for value in row.values())
+
+
 def _details(node: NodeKubelet) -> dict[str, Any]:
     from webhook.cli.numamap import ranges  # noqa: PLC0415
     from webhook.core.kubelet import masks  # noqa: PLC0415
@@ -143,7 +148,7 @@ def _page(data: dict[str, Any]) -> Iterator[RenderableType]:
     yield table(columns, rows, title="What each NUMA node leaves to pods")
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, between: str = ", ") -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {each}" for key, each in value.items()) or "-"
+        return between.join(f"{key}: {each}" for key, each in value.items()) or "-"
     return str(value) if value not in ("", None) else "-"
