@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from webhook.core.decision import Cause, Decision, Request
@@ -20,6 +21,9 @@ CLAIM: Final = "numalign.io/claim"
 """Annotation on a claim that we changed: required or preferred, the attribute, the requests."""
 
 _HEADLINE: Final = "no node class has this claim's devices on one NUMA node"
+
+
+_Handler = Callable[[Json, Json, Mode, Snapshot], Decision]
 
 
 def mutate_claim(claim: Any, request: Request, snapshot: Snapshot) -> Decision:
@@ -55,7 +59,7 @@ def _judged_for_pod(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) 
     )
 
 
-def _decide(name: str, handler: Any, claim: Any, request: Request, snapshot: Snapshot) -> Decision:
+def _decide(name: str, handler: _Handler, claim: Any, request: Request, snapshot: Snapshot) -> Decision:
     found = claims.problems(claim)
     if found:
         text = shortened([f"claim left as written: {found[0]}"])
@@ -70,7 +74,8 @@ def _decide(name: str, handler: Any, claim: Any, request: Request, snapshot: Sna
     except RecursionError:
         text = shortened(["claim left as written: nested too deeply"])
         return Decision(allowed=True, mode=mode, outcome="malformed", reason="Malformed", warnings=text)
-    return snapshot.remembered.get(key, lambda: handler(claim, devices, mode, snapshot))
+    decision = snapshot.remembered.get(key, lambda: handler(claim, devices, mode, snapshot))
+    return replace(decision, warnings=(*shortened(notes), *decision.warnings)) if notes else decision
 
 
 def _exemption(mode: Mode, request: Request, snapshot: Snapshot) -> str:

@@ -288,6 +288,17 @@ def test_exempt(policy: JSON, label: str) -> None:
     assert (decision.outcome, decision.patch) == ("exempt", ())
 
 
+def test_a_template_can_make_its_claims_stricter() -> None:
+    wanted = claim(*GPU_AND_NIC)
+    wanted["metadata"]["annotations"] = {"numalign.io/mode": "strict"}
+    made, _ = mutated(wanted, inventory(h100=H100), "best-effort")
+    assert constraints(made) == [{"matchAttribute": NUMA, "requests": ["gpu", "nic"]}]
+    wanted["metadata"]["annotations"] = {"numalign.io/mode": "audit"}
+    made, decision = mutated(wanted, inventory(h100=H100), "strict")
+    assert constraints(made)
+    assert "is less strict than" in decision.warnings[0]
+
+
 def test_metadata_may_be_missing() -> None:
     wanted = claim(*GPU_AND_NIC)
     del wanted["metadata"]
