@@ -19,6 +19,9 @@ ValuePath = tuple[str | int, ...]
 
 MAX_BYTES: Final = 8 * 1024**2
 
+MAX_VALUES: Final = 300_000
+"""Aliases of aliases make a short text a long one: a kilobyte can stand for billions of values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -80,6 +83,10 @@ class Document:
         return Document(self.file, value, {p[size:]: line for p, line in self.lines.items() if p[:size] == path})
 
 
+class _TooManyValuesError(Exception):
+    """A document stands for more than anybody wants to read."""
+
+
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """The safe loader without YAML 1.1's dates and its many words for true and false."""
 
@@ -119,6 +126,8 @@ def read_text(text: str, file: str) -> tuple[tuple[Document, ...], tuple[ConfigE
         errors.append(_syntax_error(error, file))
     except RecursionError:
         errors.append(ConfigError(file, 0, "", "refers to itself, or is nested too deeply"))
+    except _TooManyValuesError:
+        errors.append(ConfigError(file, 0, "", f"expected at most {MAX_VALUES} values, those that aliases repeat included"))
     finally:
         loader.dispose()
     return tuple(documents), tuple(errors)
@@ -126,7 +135,9 @@ def read_text(text: str, file: str) -> tuple[tuple[Document, ...], tuple[ConfigE
 
 def _document(loader: Any, node: yaml.Node, file: str, errors: list[ConfigError]) -> Iterator[Document]:
     lines: dict[ValuePath, int] = {}
-    for path, line, twice in _walk(node, ()):
+    for count, (path, line, twice) in enumerate(_walk(node, ())):
+        if count > MAX_VALUES:
+            raise _TooManyValuesError
         if twice:
             errors.append(ConfigError(file, line, field_path(path), "is written twice; keep one of them"))
         lines.setdefault(path, line)

@@ -85,6 +85,9 @@ def load_classes(paths: Iterable[Path], builtin: Collection[str] = ()) -> Loaded
     for file in dict.fromkeys(files):
         documents, errors = read_file(file)
         loading.errors += errors
+        if not documents and not errors:
+            # A file that is being written is empty for a moment.
+            loading.errors.append(ConfigError(str(file), 0, "", "expected a NodeClass document, found none"))
         for document in documents:
             for item in _items(document):
                 loading.add(item)

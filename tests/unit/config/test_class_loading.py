@@ -291,3 +291,12 @@ def test_own_classes_must_not_overlap_with_built_in_ones(tmp_path, document):
     loaded = load_classes([write(tmp_path / "a.yaml", mine)], ["dgx-h100"])
     assert [error.path for error in loaded.errors] == ["spec.selector"]
     assert load_classes([tmp_path / "a.yaml"], ["aws-p5-48xlarge"]).errors == ()
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "# later\n"])
+def test_an_empty_file_is_no_reason_to_forget_the_classes(tmp_path, text):
+    file = tmp_path / "classes.yaml"
+    file.write_text(text)
+    assert [(e.file, e.message) for e in load_classes([file]).errors] == [
+        (str(file), "expected a NodeClass document, found none")
+    ]

@@ -13,6 +13,9 @@ def test_reads_every_document_with_the_line_of_each_value():
     assert documents[0].line(("b", 7, "nope")) == 2, "the nearest thing around it"
 
 
+LAUGHS = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -42,6 +45,12 @@ def test_words_stay_words(text, value):
         ("a: !!python/object:os.system {}\n", 1, "", "is no YAML"),
         ("[" * 5000, 1, "", "nesting depth"),
         ("a: &x [*x]", 0, "", "refers to itself"),
+        (
+            "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
+            0,
+            "",
+            "at most 300000 values",
+        ),
     ],
 )
 def test_says_where_a_file_is_broken(text, line, path, message):
