@@ -8,6 +8,9 @@ from tests.e2e.controlplane.plane import until
 from tests.e2e.rig.cluster import pod
 from webhook.cluster import devices
 from webhook.cluster.api import ClusterError
+from webhook.cluster.claims import CachedLookup
+from webhook.core.dra.manifests import claim_of
+from webhook.core.dra.references import TEMPLATE, Reference
 
 RESOURCES = "/apis/resource.k8s.io/v1"
 NUMA = "resource.kubernetes.io/numaNode"
@@ -103,6 +106,12 @@ class TestClaims:
         claim = claimed(plane, "strict", "required", "dra-2")
         assert claim["spec"]["devices"]["constraints"] == [{"matchAttribute": NUMA, "requests": ["gpu", "nic"]}]
         assert numa_nodes(claim) == {1}
+
+    def test_a_template_is_looked_up_as_the_pod_names_it(self, plane):
+        lookup = CachedLookup(plane.api)
+        found = lookup.find("strict", Reference("devices", TEMPLATE, "required", 0))
+        assert claim_of(found)["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
+        assert lookup.find("strict", Reference("devices", TEMPLATE, "nobody", 0)) is None
 
     def test_preferred_and_what_becomes_of_it_where_no_numa_node_is_left(self, plane):
         first = claimed(plane, "best-effort", "first", "dra-3")
