@@ -156,4 +156,4 @@ def _maps(explained: Explanation, snapshot: Snapshot, most: int) -> Iterator[Ren
         yield f"[bold]Where it lands on {name}[/]"
         yield draw(nodes[name], verdict)
     if len(landed) > most:
-        yield f"[dim]maps of {len(landed) - most} more classes: --class NAME[/]"
+        yield f"[dim]{len(landed) - most} more, not drawn: choose with --class NAME[/]"
