@@ -18,6 +18,7 @@ from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.kubelet.totals import pod_total
 from webhook.core.quantities import is_whole
 from webhook.core.resource_names import CPU, is_memory
+from webhook.core.shape.scene import is_pod_level
 from webhook.core.verdict import Gap, Outcome, Verdict
 
 UNALIGNED: Final = "would run unaligned: "
@@ -40,6 +41,11 @@ PLAIN: Final[Mapping[str, str]] = {
     "Invalid": "the API server refuses the pod",
 }
 """What the kubelet's words mean, for where the model gives no better account."""
+
+POD_LEVEL: Final = (
+    "spec.resources gives no container CPUs of its own on these nodes (their gate PodLevelResourceManagers is off); "
+    "remove it, and write limits for each container"
+)
 
 _LISTED_NODES: Final = 4
 
@@ -108,6 +114,8 @@ def _gap(gap: Gap) -> str:
 
 
 def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Iterator[str]:
+    if word(verdict) == SHARED_CPUS and is_pod_level(pod) and "PodLevelResourceManagers" not in node.gates:
+        yield POD_LEVEL
     for knob in diagnosis.blamed or _surely(pod, node):
         yield _of_hami(knob, verdict) or _clause(knob, diagnosis.blamed, pod, verdict, node) or _own_words(verdict)
     evened_out = [change for fix in diagnosis.fixes[:1] for change in fix.changes if change.evens_out]
@@ -116,14 +124,25 @@ def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis
 
 
 def _surely(pod: Pod, node: NodeKubelet) -> tuple[Knob, ...]:
-    """Where no change was found, what no change of another resource could heal: more than the whole node has."""
+    """Where no change was found, what no change of another resource could heal: more than there is where it must all be."""
     beyond: dict[str, Knob] = {}
     for container in visit(pod):
         for name in dict.fromkeys((*container.quantities("limits"), *container.quantities("requests"))):
-            knob, whole = Knob(container, name, amount_of(container, name), 0, 1), supply.whole_node(node, name)
-            if whole is not None and knob.present and _Demand.of(knob, pod, node).total > whole:
+            knob = Knob(container, name, amount_of(container, name), 0, 1)
+            if knob.present and _is_beyond(_Demand.of(knob, pod, node), name, node):
                 beyond.setdefault(name, knob)
     return tuple(beyond.values())
+
+
+def _is_beyond(demand: _Demand, resource: str, node: NodeKubelet) -> bool:
+    """Tell whether the node has not enough, or no NUMA node of it where all devices must be on one."""
+    whole = supply.whole_node(node, resource)
+    if whole is not None and demand.total > whole:
+        return True
+    groups = node.machine.devices.get(resource, ())
+    if node.config.topology_policy != "single-numa-node" or not groups or not all(group.mask for group in groups):
+        return False
+    return demand.amount > max(supply.per_numa_node(node, resource).values())
 
 
 def _of_hami(knob: Knob, verdict: Verdict) -> str:

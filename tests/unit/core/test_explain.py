@@ -137,6 +137,19 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 
 
+def test_devices_of_many_containers_that_no_numa_node_has_together() -> None:
+    line, *_ = refused(pod(*(container(f"c{n}", cpu="2", memory="2Gi", gpu=1) for n in range(8))), node())
+    assert line == "  node: the pod (c0 1, c1 1, c2 1 and 5 more) needs 8 GPUs on one NUMA node; each has 4"
+
+
+def test_pod_level_resources_that_the_kubelet_does_not_manage() -> None:
+    of = pod(container(gpu=1))
+    of["spec"]["resources"] = {"limits": {"cpu": "8", "memory": "8Gi"}}
+    line, *_ = refused(of, node())
+    assert "spec.resources gives no container CPUs of its own" in line
+    assert "write limits for each container" in line
+
+
 def test_whole_cpus_that_are_no_whole_cores_are_not_called_fractions() -> None:
     of = pod(container(gpu=1, requests={"cpu": "8", "memory": "8Gi"}), container("side", cpu="1", memory="1Gi"))
     assert "  - would run unaligned: side asks 1 CPU; these nodes give out whole cores of 2 CPUs" in "\n".join(
