@@ -41,6 +41,18 @@ def slices(node):
         }
 
 
+NODE_CLASS = {
+    "apiVersion": "numalign.io/v1alpha1",
+    "kind": "NodeClass",
+    "metadata": {"name": "dra"},
+    "spec": {
+        "selector": {"example.com/machine": "dra"},
+        "topology": {"sockets": 2, "numaNodes": [{"id": numa, "cpus": 32, "memory": "128Gi"} for numa in (0, 1)]},
+        "resourceSlices": list(slices("any")),
+    },
+}
+
+
 @pytest.fixture(scope="module")
 def nodes(plane, cluster):
     """Nodes with devices, which the webhook knows from the file that its sidecar would write."""
@@ -53,6 +65,7 @@ def nodes(plane, cluster):
     for each in everything:
         plane.api.create(f"{RESOURCES}/resourceslices", each)
     for replica in cluster.replicas:
+        (replica.directory("classes") / "dra.yaml").write_text(json.dumps(NODE_CLASS))
         assert devices.write(plane.api, replica.directory("classes") / "devices.json")
     until(lambda: _is_changed(plane), what="the webhook to know the slices")
 

@@ -52,7 +52,7 @@ class ClusterObjects:
         everywhere = by_node.pop("", ())
         nodes = distinct({node: (*devices, *everywhere) for node, devices in by_node.items()})
         described = {each.name: each.devices for each in node_classes if each.devices}
-        return Inventory({**nodes, **described}, {**shipped_classes(), **self.classes}, Selectors())
+        return Inventory({**nodes, **described}, {**shipped_classes(), **self.classes}, bool(described), Selectors())
 
 
 @lru_cache(maxsize=1)

@@ -46,7 +46,7 @@ def subject(case: JSON) -> Subject:
     """Return a case with our plans for it."""
     nodes = devices_by_node([each["spec"] for each in case["slices"]])
     known = {node: nodes.get(node, ()) for node in case["nodes"]}
-    inventory = Inventory(known, {each["metadata"]["name"]: device_class(each) for each in case["classes"]}, SELECTORS)
+    inventory = Inventory(known, {each["metadata"]["name"]: device_class(each) for each in case["classes"]}, matches=SELECTORS)
     claim = case["claim"]
     plans = (plan(claim, claims.devices(claim), inventory, strict=strict, rewritable=True) for strict in (True, False))
     return Subject(case, inventory, *plans)

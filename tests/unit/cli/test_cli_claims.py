@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from tests.conformance.tables import m112
 from tests.unit.core.dra.claiming import GPU, JSON, NIC, NUMA, claim, device, request, spec
 from webhook.cli.group import numalign
 
@@ -29,6 +30,10 @@ def slices(tmp_path: Path) -> Path:
     objects = [
         {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {}, "spec": each} for each in (gpus, nics)
     ]
+    node_class = m112({})
+    node_class["metadata"] = {"name": "n"}
+    node_class["spec"] |= {"selector": {"class": "n"}, "resourceSlices": [gpus, nics]}
+    (tmp_path / "class.yaml").write_text(yaml.safe_dump(node_class))
     path = tmp_path / "slices.yaml"
     path.write_text(yaml.safe_dump_all(objects))
     return path
@@ -51,6 +56,8 @@ def test_a_template_is_explained_by_the_claim_that_it_makes(slices: Path, mode: 
 
 def test_a_refusal_says_why_class_by_class(slices: Path) -> None:
     wanted = claim(request("gpu", 3, cls="gpu.nvidia.com"), owned=False)
+    assert explain(slices, wanted)[0]["classes"][0]["aligned"] == "no"  # the cluster's nodes of the moment never refuse
+    slices = slices.parent / "class.yaml"
     (found,) = explain(slices, wanted, code=1)
     assert found["classes"][0]["aligned"] == "no"
     assert "at most 2 share one" in found["classes"][0]["says"]

@@ -47,6 +47,15 @@ def test_nodes_with_the_same_devices_count_once(tmp_path: Path) -> None:
     assert sorted(loaded.inventory.nodes) == ["a", "d"]
 
 
+def test_nodes_that_a_selector_could_tell_apart_are_two(tmp_path: Path) -> None:
+    def nics(node: str, first: str, second: str) -> JSON:
+        devices = [device(f"d{i}", {"ifName": name}, numa=i) for i, name in enumerate((first, second))]
+        return slice_of(spec("dra.net", *devices, nodeName=node, pool={"name": node}))
+
+    loaded = load(tmp_path, nics("a", "eth0", "eth1"), nics("b", "eth1", "eth0"))
+    assert sorted(loaded.inventory.nodes) == ["a", "b"]
+
+
 def test_old_generations_do_not_count_and_incomplete_pools_are_in_doubt(tmp_path: Path) -> None:
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
     old = slice_of(on(GPU, 0) | {"nodeName": "a", "pool": pool})

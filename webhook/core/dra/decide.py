@@ -43,11 +43,15 @@ def judge_owned(claim: Json, mode: Mode, snapshot: Snapshot) -> Decision:
     return snapshot.remembered.get(key, lambda: _judged_for_pod(claim, devices, mode, snapshot))
 
 
+def _may_refuse(made: ClaimPlan, snapshot: Snapshot) -> bool:
+    return made.is_refusal and snapshot.policy.complete and snapshot.inventory.complete
+
+
 def _judged_for_pod(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) -> Decision:
     made = planned(claim, devices, mode, snapshot)
     if not made.impossible:
         return Decision(allowed=True, mode=mode, outcome="allowed", reason=made.reason)
-    refuses = snapshot.policy.complete and mode is not Mode.BEST_EFFORT
+    refuses = _may_refuse(made, snapshot) and mode is not Mode.BEST_EFFORT
     return Decision(
         allowed=not (refuses and mode is Mode.STRICT),
         mode=mode,
@@ -117,7 +121,7 @@ def _mutated(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) -> Deci
 def _validated(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) -> Decision:
     made = planned(claim, devices, mode, snapshot)
     audit = {"claim": summary(made)}
-    refuses = made.impossible and snapshot.policy.complete and not claims.is_generated(claim)
+    refuses = _may_refuse(made, snapshot) and not claims.is_generated(claim)
     if mode is Mode.STRICT and refuses:
         causes = (Cause("spec.devices.requests", made.reason, made.text),)
         return Decision(

@@ -94,12 +94,15 @@ class Inventory:
     Attributes:
         nodes: node class, or node, -> its devices; equal ones need not be there twice.
         classes: name -> DeviceClass.
+        complete: node classes are among them, so the policy's coverage says whether there are others. The cluster's own nodes
+            are those of the moment: a pool that is scaled to zero is not there.
         matches: evaluates selectors.
         remembered: the candidates of requests seen before.
     """
 
     nodes: Mapping[str, tuple[Device, ...]] = field(default_factory=dict)
     classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    complete: bool = True
     matches: Matcher = field(default=cannot_tell, compare=False, repr=False)
     remembered: Memo[Any] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
 
@@ -136,5 +139,5 @@ def _essence(device: Device) -> object:
     return device.driver, attributes, tuple(sorted(device.capacity.items())), device.shared, device.certain
 
 
-_OWN = frozenset({"resource.kubernetes.io/pciBusID", "gpu.nvidia.com/uuid", "dra.net/mac", "dra.net/ifName"})
-"""What differs between devices that are alike for every purpose of ours. A selector on one of them is read off one node only."""
+_OWN = frozenset({"gpu.nvidia.com/uuid", "dra.net/mac", "dra.net/ipv4", "dra.net/ipv6"})
+"""What no two devices of a cluster share: a selector on it chooses one device, and on every other node there is none to judge."""

@@ -46,6 +46,11 @@ class ClaimPlan:
     whys: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_refusal(self) -> bool:
+        """Tell whether nothing but what is known speaks against the claim: no request was left out for not being known."""
+        return self.impossible and not self.notes
+
 
 def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewritable: bool) -> ClaimPlan:
     """Return what should become of a well-formed claim.

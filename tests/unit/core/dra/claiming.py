@@ -58,7 +58,7 @@ def on(driver: str, *nodes: int | None) -> JSON:
 
 def inventory(**nodes: list[JSON]) -> Inventory:
     """Node -> its slices."""
-    return Inventory({name: literal_devices(slices) for name, slices in nodes.items()}, CLASSES, Selectors())
+    return Inventory({name: literal_devices(slices) for name, slices in nodes.items()}, CLASSES, matches=Selectors())
 
 
 def devices(*slices: JSON) -> tuple[Device, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -233,6 +234,12 @@ class TestImpossible:
     @pytest.mark.parametrize("changed", [{"mode": "best-effort"}, {"complete": False}])
     def test_nor_is_any_other_elsewhere(self, changed: JSON) -> None:
         assert validated(self.WANTED, self.KNOWN, **({"mode": "strict"} | changed)).allowed
+
+    def test_the_clusters_nodes_of_the_moment_never_refuse(self) -> None:
+        assert validated(self.WANTED, replace(self.KNOWN, complete=False)).allowed
+
+    def test_a_class_that_is_not_known_never_refuses(self) -> None:
+        assert validated(claim(request("gpu", 3), request("tpu"), owned=False), self.KNOWN).allowed
 
     def test_audit_says_what_strict_would_do(self) -> None:
         decision = validated(self.WANTED, self.KNOWN, "audit")

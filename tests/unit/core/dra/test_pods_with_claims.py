@@ -158,7 +158,7 @@ def test_never_raises_whatever_the_entries(entries: Any) -> None:
 
 class TestExtendedResources:
     def decided(self, extended: str, *slices: JSON) -> Decision:
-        known = Inventory({"n": literal_devices(slices)}, {"gpu": DeviceClass("gpu", ("true",), extended)}, Selectors())
+        known = Inventory({"n": literal_devices(slices)}, {"gpu": DeviceClass("gpu", ("true",), extended)}, matches=Selectors())
         return decide.mutate(
             {"spec": {"containers": [bare("main", 2)]}},
             Request(label="strict"),
