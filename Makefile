@@ -57,7 +57,7 @@ control-plane: venv ## find etcd, kube-apiserver, -controller-manager, -schedule
 helm: venv ## find helm, or build it: five minutes, once
 	$(BIN)/python -m tests.e2e.controlplane.binaries --helm
 
-e2e: control-plane helm ## the webhook on a real control plane
+e2e: control-plane ## the webhook on a real control plane; the Helm chart too, after `make helm`
 	$(BIN)/pytest -q tests/e2e
 
 demo: control-plane ## a control plane with the webhook on this machine, pods before and after, and a kubeconfig to play with

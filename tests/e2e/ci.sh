@@ -15,4 +15,5 @@ if ! command -v haproxy >/dev/null; then
 	(apt-get update -q && apt-get install -y -q haproxy) >/dev/null 2>&1 || not_run 'No haproxy, and it could not be installed.'
 fi
 timeout "$limit" make control-plane || not_run "No etcd and Kubernetes, and they could not be built within $limit s."
+timeout "$limit" make helm || echo '*** No helm, and it could not be built: the tests of the chart will be skipped.' >&2
 exec make e2e
