@@ -107,6 +107,14 @@ def test_webhooks_come_as_two_documents_that_follow_the_policy(tmp_path: Path) -
     assert "nvidia.com/gpu" in result.stdout
 
 
+def test_an_url_has_to_be_one_that_an_api_server_calls() -> None:
+    result = run("webhooks", "--url", "http://numalign.example")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "https:// only" in result.stderr
+    called = run("webhooks", "--url", "https://numalign.example").stdout
+    assert "url: https://numalign.example/validate/pods/strict" in called
+
+
 def test_version_is_printed_in_every_form() -> None:
     assert run("version").stdout.startswith("numalign ")
     assert json.loads(run("version", "-o", "json").stdout)["kubernetes"] == ["1.34", "1.35", "1.36", "1.37"]

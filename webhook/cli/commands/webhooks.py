@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from webhook.cli.inputs import config_options, load_policy, output_option
+from webhook.cli.inputs import config_options, fail, load_policy, output_option
 from webhook.cli.output import emit, table
 from webhook.core.webhookconfig import Endpoint, configurations
 
@@ -29,6 +29,8 @@ def command(policy_file: Path | None, fmt: str, namespace: str, service: str, po
     """
     from webhook.config.catalogue import load_catalogue  # noqa: PLC0415
 
+    if url and not url.startswith("https://"):
+        fail([f"--url {url}: an API server calls https:// only"])
     policy = load_policy(policy_file)
     made = configurations(policy, load_catalogue(policy), Endpoint(namespace, service, port, url))
     emit(list(made), fmt, lambda: [_table(each) for each in made])
