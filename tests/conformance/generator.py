@@ -16,6 +16,16 @@ GPU, NIC, FPGA = "nvidia.com/gpu", "nvidia.com/hostdev", "example.com/fpga"
 MI, GI = 1 << 20, 1 << 30
 PAGE_SIZES = {"2Mi": 2 * MI, "1Gi": GI}
 
+_LEVEL = ("PodLevelResources",)
+_SCALING = (*_LEVEL, "PodLevelResourceManagers", "InPlacePodLevelResourcesVerticalScaling")
+LEVEL_GATES = {
+    34: _LEVEL,
+    35: _LEVEL,
+    36: _SCALING,
+    37: (*_SCALING, "PodLevelResourcesFixDefaulting", "PodLevelResourcesFixKubeletQOSClass"),
+}
+"""The gates to turn off for a kubelet of each minor without pod-level resources."""
+
 MAX_PERMUTATIONS = 150_000
 """Hint combinations that one kubelet may have to merge; more would take it seconds."""
 
@@ -245,9 +255,7 @@ def _kubelet(rng: random.Random, machine: Machine, *, level: bool, minor: int) -
     if rng.random() < 0.02:
         gates[rng.choice(("AllBeta", "AllAlpha"))] = rng.choice((True, False))
     if level and rng.random() < 0.04:
-        gates["PodLevelResources"] = False
-        if minor >= 36:
-            gates["PodLevelResourceManagers"] = False
+        gates.update(dict.fromkeys(LEVEL_GATES[minor], False))
     if gates:
         config["featureGates"] = gates
     if rng.random() < 0.05:

@@ -21,6 +21,7 @@ REASONS = {
     "U": "UnexpectedAdmissionError",
     "P": "TopologyAffinityError",  # pod scope, pod-level resources
     "X": "EmptyPodSharedPoolError",
+    "L": "PodLevelResourcesNotSupported",
     "panic": "KubeletPanic",
     "start": "",
     "Invalid": "Invalid",
@@ -628,6 +629,16 @@ def _page_cases() -> Iterator[Case]:
     yield from _three("F46 pages of N1", machine, pod(container("a", "8", pages="8Gi")), "A a{1} | A a{1} | A a{1}")
 
 
+LEVEL_GATES = (
+    "PodLevelResources",
+    "PodLevelResourceManagers",
+    "PodLevelResourcesFixDefaulting",
+    "PodLevelResourcesFixKubeletQOSClass",
+    "InPlacePodLevelResourcesVerticalScaling",
+)
+"""Pod-level resources and, in 1.37, what depends on them."""
+
+
 def _other_cases() -> Iterator[Case]:
     wide = pod(container("a", "112", "300Gi", 8))
     yield Case("F21 policy none", m128(kubelet(NONE)), wide, *expectation("A a{*}"))
@@ -638,6 +649,7 @@ def _other_cases() -> Iterator[Case]:
     yield Case("F24 whole and broken CPUs", m128(kubelet()), two, *expectation("A a{0} b{0}"))
     level = pod(container("a", None, None, 4), resources={"cpu": "112", "memory": "300Gi"})
     yield Case("F25 pod level, gate off", m128(kubelet()), level, *expectation("A a{0}"))
+    yield Case("pod level, its gate off", m128(kubelet(featureGates=dict.fromkeys(LEVEL_GATES, False))), level, "L")
     foreign = pod(container("a", "8", foreign=1))
     yield Case("F26 resource without plugin", m128(kubelet()), foreign, *expectation("A a{0}"))
     apart = m128(kubelet(), first={NIC: 1}, second={GPU: 4})

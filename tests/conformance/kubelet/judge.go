@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/memorymanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
+	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 )
 
 type request struct {
@@ -227,7 +228,7 @@ func newManagers(n *node, info *machineInfo) (k *managers, err error) {
 	return k, nil
 }
 
-// admission runs the pod through the managers and the fit check.
+// admission runs the pod through the managers, the fit check, and the check of features that the kubelet has turned off.
 func (k *managers) admission(n *node, m *machine, info *machineInfo, pod *v1.Pod) (v verdict) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -243,8 +244,10 @@ func (k *managers) admission(n *node, m *machine, info *machineInfo, pod *v1.Pod
 	begun := threadMicros()
 	result := admit(k.topology, pod)
 	spent := threadMicros() - begun
-	if result.Admit {
-		result = admit(predicateHandler(status, k.devices), withoutPlacement(pod))
+	for _, handler := range []lifecycle.PodAdmitHandler{predicateHandler(status, k.devices), lifecycle.NewPodFeaturesAdmitHandler()} {
+		if result.Admit {
+			result = admit(handler, withoutPlacement(pod))
+		}
 	}
 	if !result.Admit {
 		return verdict{Reason: result.Reason, Message: result.Message, CPUMicros: spent}

@@ -24,6 +24,7 @@ from webhook.core.kubelet.view import view
 from webhook.core.verdict import Outcome, Verdict
 
 TOPOLOGY_AFFINITY_ERROR: Final = "TopologyAffinityError"
+POD_LEVEL_NOT_SUPPORTED: Final = "PodLevelResourcesNotSupported"
 
 _FIXED_GAPS: Final = (SHARED_CPUS, NO_DEVICE_CONTAINER)
 # whole admissions cost ten times as much as placements; both together stay within some ten milliseconds
@@ -133,9 +134,13 @@ class _Admission:
             return Verdict(reason=refusal.reason, message=refusal.message, container=container)
         except KubeletPanicError as panic:
             return Verdict(reason=KUBELET_PANIC, message=str(panic.args[0]))
-        short = fit.shortage(self._pod, self._node.fit_allocatable, pod_level="PodLevelResources" in self._node.gates)
+        level_known = "PodLevelResources" in self._node.gates
+        short = fit.shortage(self._pod, self._node.fit_allocatable, pod_level=level_known)
         if short:
             return Verdict(reason=short.refusal.reason, message=short.refusal.message, certain=short.certain)
+        if self._pod.pod_level and not level_known:
+            # `lifecycle/features_linux.go`, asked after the fit check
+            return Verdict(reason=POD_LEVEL_NOT_SUPPORTED, message="PodLevelResources feature gate is disabled")
         return self._admitted()
 
     def aligned_with(self, chooser: Chooser) -> bool:
