@@ -36,6 +36,7 @@ PLAIN: Final[Mapping[str, str]] = {
     "SMTAlignmentError": "the kubelet gives out whole cores only",
     "UnexpectedAdmissionError": "the kubelet cannot allocate what the pod asks",
     "EmptyPodSharedPoolError": "no CPU or memory of the pod is left for its containers without CPUs of their own",
+    "PodLevelResourcesNotSupported": "the kubelet refuses spec.resources: its gate PodLevelResources is off",
     "NodeInsufficientDevice": "HAMi's scheduler finds no node with so many cards",
     "KubeletPanic": "the kubelet crashes or hangs when it admits this pod",
     "Invalid": "the API server refuses the pod",
