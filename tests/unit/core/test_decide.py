@@ -187,6 +187,14 @@ def test_a_pod_that_is_aligned_as_written_is_left_as_it_is() -> None:
     assert (decision.outcome, decision.reason, decision.patch, shaped) == ("unchanged", "AlignedAsWritten", (), made)
 
 
+def test_nobody_s_limit_starves_the_accelerators() -> None:
+    fast, slow = (bare("loader", None, requests={"cpu": "1"}, limits={"cpu": cpu, "memory": "8Gi"}) for cpu in ("50", "100"))
+    assert amounts(mutated(pod(bare(gpu=4), fast), CPU_ONLY)[0]) == {"main": ("52", "255950Mi"), "loader": ("49999m", "8Gi")}
+    made = pod(bare(gpu=4), slow)
+    assert mutated(made, CPU_ONLY)[1].outcome == "unchanged"
+    assert "spec.containers[1].resources.limits.cpu" in [cause.field for cause in validated(made, CPU_ONLY).causes]
+
+
 def test_what_no_shape_aligns_is_left_as_written_and_refused() -> None:
     made = pod(bare(gpu=5))
     shaped, decision = mutated(made, A)

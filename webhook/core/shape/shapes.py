@@ -29,6 +29,8 @@ class Amounts(NamedTuple):
 
 Shape = Mapping[Path, Amounts]
 
+_NO_ROOM = Amounts(0, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
@@ -110,7 +112,9 @@ def _shape(scene: Scene, choice: _Choice) -> Shape | None:
     }
     if choice.leave_room and not others:
         return None
-    room = _total(others.values()) if choice.leave_room else Amounts(0, 0)
+    room = _total(others.values()) if choice.leave_room else _NO_ROOM
+    if any(_starves(scene, c, choice, room) for c in scene.containers if c.path in scene.bearers):
+        return None
     bearers = {c.path: _bearer(scene, c, choice, room) for c in scene.containers if c.path in scene.bearers}
     apps = [(others | bearers)[c.path] for c in scene.containers if c.kind is Kind.APP]
     inits = {c.path: _init(scene, c, apps, choice) for c in scene.containers if c.kind is Kind.INIT}
@@ -157,6 +161,16 @@ def _share(scene: Scene, container: Container, choice: _Choice, room: Amounts) -
         size = size - -(-room.memory * mine // whole)
     # A share may be next to nothing, where many share a node; then it is no better than any container's default.
     return cpus, max(size or 0, scene.policy.memory.default)
+
+
+def _starves(scene: Scene, container: Container, choice: _Choice, room: Amounts) -> bool:
+    """Tell whether making room takes more than half of a share on which a silent container relies.
+
+    Aligned accelerators that wait for CPUs are no better off; what the others ask for is then the author's to lower.
+    """
+    (cpus, size), (all_cpus, all_size) = (_share(scene, container, choice, each) for each in (room, _NO_ROOM))
+    fewer = declared(container, CPU).is_silent and 2 * (cpus or 0) < (all_cpus or 0)
+    return fewer or (declared(container, MEMORY).is_silent and 2 * size < all_size)
 
 
 def _units(scene: Scene, container: Container) -> tuple[int, int]:
