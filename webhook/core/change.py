@@ -22,6 +22,7 @@ class Change:
         value: the value that works; empty: leave the resource out.
         size: the relative size of the change, 0 to 1 and above.
         evens_out: it makes request and limit equal, where one was missing or lower; our own mutation does that, too.
+        widens: it asks for more, so that as many NUMA nodes are needed as for the devices; nothing is given up.
     """
 
     container: str
@@ -32,6 +33,7 @@ class Change:
     value: str
     size: float
     evens_out: bool = False
+    widens: bool = False
 
     @property
     def path(self) -> Path:
@@ -61,9 +63,9 @@ def merged(changes: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def _followed(first: Change, second: Change) -> Change:
-    """Return both changes as one. The second one may lower a request, too, where the first only filled in its limit."""
+    """Return both changes as one. The second one says how much, and may change a request where the first filled in its limit."""
     fields = tuple(field for field in ("requests", "limits") if field in (*first.fields, *second.fields))
-    return replace(first, fields=fields, value=second.value)
+    return replace(second, fields=fields, present=first.present)
 
 
 def applied(pod: Pod, changes: Iterable[Change]) -> Pod:

@@ -8,11 +8,11 @@ at fault, so the explanation and the fix never contradict each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
-from webhook.core import knobs
+from webhook.core import knobs, widening
 from webhook.core.accelerators import Catalogue
 from webhook.core.change import Change, applied, merged
 from webhook.core.containers import Pod, visit
@@ -31,9 +31,6 @@ CALLS_PER_CLASS: Final = 48
 
 _SMALL_MACHINE: Final = 4
 _SMALL_POD: Final = 8
-_MERGING: Final = frozenset({"best-effort", "restricted"})
-"""Topology policies that look at masks of several NUMA nodes; single-numa-node filters them out first."""
-
 _FEWEST_CALLS: Final = 4
 _PROPOSALS: Final = 3
 _CANDIDATES: Final = 6
@@ -52,8 +49,8 @@ class Fix:
 
     @property
     def distance(self) -> tuple[int, float, str]:
-        """Return how far it is from what the author wrote: fewer changes first, then smaller ones."""
-        return len(self.changes), sum(change.size for change in self.changes), repr(self.changes)
+        """Return how far it is from what the author wrote: fewer changes that take something away first, then smaller ones."""
+        return sum(not change.widens for change in self.changes), sum(change.size for change in self.changes), repr(self.changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +61,14 @@ class Diagnosis:
         fixes: changes that align it there, nearest first; several where any one of several resources may give way.
         blamed: the resources that have to give way, container by container; empty: nothing that could be changed helps.
         missing: limits that would have to be filled in first, for the pod to get CPUs of its own at all.
+        widened: amounts that would have to need as many NUMA nodes as the devices do; empty: that is not what is wrong.
         exhausted: the search ended because it had asked often enough; there may be a fix.
     """
 
     fixes: tuple[Fix, ...] = ()
     blamed: tuple[Knob, ...] = ()
     missing: tuple[Change, ...] = ()
+    widened: tuple[Change, ...] = ()
     exhausted: bool = False
 
 
@@ -103,14 +102,19 @@ def diagnose(pod: Pod, node: NodeKubelet, catalogue: Catalogue, judge: Judge) ->
     missing = knobs.missing_limits(pod, node) if len(node.machine.cells) > 1 else ()
     if missing and bench.works(missing):
         return Diagnosis((Fix(missing),), missing=missing)
+    widened = widening.widened(applied(pod, missing), node)
+    if widened and not bench.works((*missing, *widened)):
+        widened = ()
     found = _search(bench, missing, knobs.find(applied(pod, missing), node, catalogue))
+    if widened:
+        return replace(found, fixes=(Fix(merged((*missing, *widened))), *found.fixes), missing=missing, widened=widened)
     return found if found.fixes else Diagnosis(missing=missing, exhausted=bench.calls <= 0)
 
 
 def _budget(node: NodeKubelet, containers: int) -> int:
     """A judgement is dear with many containers, and where hints are merged over many NUMA nodes: ask less often then."""
     cells = len(node.machine.cells)
-    merges = cells > _SMALL_MACHINE and node.config.topology_policy in _MERGING
+    merges = cells > _SMALL_MACHINE and node.config.topology_policy in widening.MERGING
     calls = CALLS_PER_CLASS * _SMALL_MACHINE // (2 * cells) if merges else CALLS_PER_CLASS
     return max(calls * _SMALL_POD // max(containers, _SMALL_POD), _FEWEST_CALLS)
 

@@ -129,7 +129,7 @@ def _of(container: Container, pod: Pod, node: NodeKubelet, catalogue: Catalogue)
 
 
 def _cpu(container: Container, present: int, pod: Pod, node: NodeKubelet) -> Knob:
-    width = _width(node) * NANO
+    width = smt_width(node) * NANO
     guesses = list(_guesses(container, CPU, pod, node, width))
     if is_whole(present) and not has_devices(container, node):
         # Just below a whole number it runs in the shared pool and takes no CPUs from the devices' NUMA node.
@@ -153,7 +153,8 @@ def _memory(container: Container, resource: str, present: int, pod: Pod, node: N
     return Knob(container, MEMORY, present, min(unit, present), unit, _guesses(container, MEMORY, pod, node, unit))
 
 
-def _width(node: NodeKubelet) -> int:
+def smt_width(node: NodeKubelet) -> int:
+    """Return what CPUs of a container's own come in multiples of."""
     return node.machine.cpu_topology.threads_per_core if node.config.cpu_options.full_pcpus_only else 1
 
 
@@ -208,7 +209,7 @@ def _evened_out(container: Container, resource: str, node: NodeKubelet) -> Chang
 
 def _exclusive_or_shared(container: Container, wanted: int, least: int, node: NodeKubelet) -> int:
     """Return CPUs that the kubelet takes: whole cores beside devices; elsewhere what is no whole core is shared."""
-    width = _width(node) * NANO
+    width = smt_width(node) * NANO
     if container.kind is not Kind.INIT and has_devices(container, node):
         lower = wanted // width * width
         return lower if lower >= max(least, width) else -(-wanted // width) * width
@@ -217,7 +218,7 @@ def _exclusive_or_shared(container: Container, wanted: int, least: int, node: No
 
 def _share(container: Container, resource: str, node: NodeKubelet) -> int:
     """Return a NUMA node's part for a container's devices, or a little for a container without devices."""
-    unit = _width(node) * NANO if resource == CPU else GI * NANO
+    unit = smt_width(node) * NANO if resource == CPU else GI * NANO
     parts = list(_parts(container, resource, node))
     if not parts:
         return OTHERS_CPU if resource == CPU else OTHERS_MEMORY

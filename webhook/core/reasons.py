@@ -16,10 +16,11 @@ from webhook.core.fixes import Diagnosis
 from webhook.core.knobs import Knob, amount_of
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.kubelet.totals import pod_total
-from webhook.core.quantities import is_whole
+from webhook.core.quantities import is_whole, parse
 from webhook.core.resource_names import CPU, is_memory
 from webhook.core.shape.scene import is_pod_level
 from webhook.core.verdict import Gap, Outcome, Verdict
+from webhook.core.widening import nodes_for_devices
 
 UNALIGNED: Final = "would run unaligned: "
 """What the first clause begins with where the kubelet admits the pod."""
@@ -117,7 +118,9 @@ def _gap(gap: Gap) -> str:
 def _clauses(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> Iterator[str]:
     if word(verdict) == SHARED_CPUS and is_pod_level(pod) and "PodLevelResourceManagers" not in node.gates:
         yield POD_LEVEL
-    for knob in diagnosis.blamed or _surely(pod, node):
+    if diagnosis.widened:
+        yield _too_narrow(diagnosis.widened, pod, node)
+    for knob in () if diagnosis.widened else diagnosis.blamed or _surely(pod, node):
         yield _of_hami(knob, verdict) or _clause(knob, diagnosis.blamed, pod, verdict, node) or _own_words(verdict)
     evened_out = [change for fix in diagnosis.fixes[:1] for change in fix.changes if change.evens_out]
     if diagnosis.missing and evened_out:
@@ -251,6 +254,17 @@ def _conflict(demand: _Demand, knob: Knob, blamed: Sequence[Knob], pod: Pod, nod
         for cell in cells
     )
     return f"{demand.who} asks {asked} of one NUMA node; {', '.join(listed)}"
+
+
+def _too_narrow(changes: Sequence[Change], pod: Pod, node: NodeKubelet) -> str:
+    """The devices need several NUMA nodes, but CPUs or memory fewer, and there are no hints for both that agree."""
+    container = next(each for each in visit(pod) if each.path == changes[0].where)
+    needed = nodes_for_devices(container, node)
+    devices = [name for name in container.quantities("limits") if "/" in name and supply.per_numa_node(node, name)]
+    asked = wording.joined([wording.amount(name, amount_of(container, name)) for name in devices])
+    fewer = wording.joined([wording.amount(each.resource, parse(each.present or each.value)) for each in changes])
+    few = "only 1" if needed == 2 else "fewer"
+    return f"{container.name}'s {asked} need {needed} NUMA nodes, its {fewer} {few}; the kubelet aligns them only if all need as many"
 
 
 def _like(knob: Knob, resource: str) -> Knob:

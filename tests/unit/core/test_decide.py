@@ -205,6 +205,18 @@ def test_what_no_shape_aligns_is_left_as_written_and_refused() -> None:
     assert any(f"limits[{GPU}]" in cause.field for cause in refusal.causes)
 
 
+def test_cpus_that_need_fewer_numa_nodes_than_the_devices_are_to_be_more() -> None:
+    known = snapshot(named(m128(kubelet(RESTRICTED)), "a"))
+    declared = {"cpu": "60", "memory": "64Gi"}
+    made = pod(bare(gpu=8, requests=declared, limits=declared))
+    refusal = validated(made, known)
+    assert "main's 8 GPUs need 2 NUMA nodes, its 60 CPUs and 64Gi of memory only 1" in refusal.message
+    first, second = refusal.causes[:2]
+    assert ("now 60, use 65" in first.message, "now 64Gi, use 250Gi" in second.message) == (True, True)
+    enough = {"cpu": "65", "memory": "250Gi"}
+    assert validated(pod(bare(gpu=8, requests=enough, limits=enough)), known).reason == "Aligned"
+
+
 def test_a_mutation_that_was_left_out_is_named() -> None:
     refusal = validated(pod(bare()), A)
     assert (refusal.allowed, refusal.reason) == (False, "NotMutated")
