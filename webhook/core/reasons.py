@@ -263,8 +263,8 @@ def _too_narrow(changes: Sequence[Change], pod: Pod, node: NodeKubelet) -> str:
     devices = [name for name in container.quantities("limits") if "/" in name and supply.per_numa_node(node, name)]
     asked = wording.joined([wording.amount(name, amount_of(container, name)) for name in devices])
     fewer = wording.joined([wording.amount(each.resource, parse(each.present or each.value)) for each in changes])
-    few = "only 1" if needed == 2 else "fewer"
-    return f"{container.name}'s {asked} need {needed} NUMA nodes, its {fewer} {few}; the kubelet aligns them only if all need as many"
+    fewer += " only 1" if needed == 2 else " fewer"
+    return f"{container.name}'s {asked} need {needed} NUMA nodes, its {fewer}; the kubelet aligns them only if all need as many"
 
 
 def _like(knob: Knob, resource: str) -> Knob:
