@@ -344,7 +344,8 @@ def _cpu_options(rng: random.Random, config: JSON, gates: JSON, machine: Machine
 
 def _topology_options(rng: random.Random, config: JSON, machine: Machine) -> None:
     options = {}
-    if rng.random() < 0.25:
+    without_gaps = machine.ids == list(range(machine.width))  # with gaps the option makes the kubelet panic, or not, by chance
+    if rng.random() < 0.25 and without_gaps:
         options["prefer-closest-numa-nodes"] = rng.choice(("true", "true", "false"))
     if machine.width > 8 and rng.random() < 0.95:
         options["max-allowable-numa-nodes"] = str(machine.width)
@@ -557,7 +558,6 @@ ODD: tuple[JSON, ...] = (
     {"memory": "0"},
     {"memory": "1e9"},
     {"memory": "9E"},
-    {"memory": "20E"},
     {"memory": 1073741824},
     {"hugepages-1Gi": "1536Mi"},
     {"hugepages-1024Mi": "1Gi"},
