@@ -52,7 +52,9 @@ class ClusterObjects:
         everywhere = by_node.pop("", ())
         nodes = distinct({node: (*devices, *everywhere) for node, devices in by_node.items()})
         described = {each.name: each.devices for each in node_classes if each.devices}
-        return Inventory({**nodes, **described}, {**shipped_classes(), **self.classes}, bool(described), Selectors())
+        selectors = Selectors()
+        classes = {**shipped_classes(), **self.classes}
+        return Inventory({**nodes, **described}, classes, bool(described), selectors, selectors.fails)
 
 
 @lru_cache(maxsize=1)

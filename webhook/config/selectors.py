@@ -40,6 +40,10 @@ class Selectors:
         )
         return self._answers.get(key, lambda: _holds(expression, device))
 
+    def fails(self, expression: str, device: Device) -> bool:
+        """Tell whether `expression` compiles, and cannot be told all the same."""
+        return len(expression) <= _LONGEST and _compiled(expression) is not None and self(expression, device) is None
+
 
 def _holds(expression: str, device: Device) -> bool | None:
     evaluate = _compiled(expression) if len(expression) <= _LONGEST else None

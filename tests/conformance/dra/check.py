@@ -46,7 +46,8 @@ def subject(case: JSON) -> Subject:
     """Return a case with our plans for it."""
     nodes = devices_by_node([each["spec"] for each in case["slices"]])
     known = {node: nodes.get(node, ()) for node in case["nodes"]}
-    inventory = Inventory(known, {each["metadata"]["name"]: device_class(each) for each in case["classes"]}, matches=SELECTORS)
+    classes = {each["metadata"]["name"]: device_class(each) for each in case["classes"]}
+    inventory = Inventory(known, classes, matches=SELECTORS, fails=SELECTORS.fails)
     claim = case["claim"]
     plans = (plan(claim, claims.devices(claim), inventory, strict=strict, rewritable=True) for strict in (True, False))
     return Subject(case, inventory, *plans)

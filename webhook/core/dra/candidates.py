@@ -12,10 +12,16 @@ from webhook.core.quantities import InvalidQuantityError, parse
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A device that a request could get. `sure`: it matches, and on an idle node nothing else is asked."""
+    """A device that a request could get.
+
+    Attributes:
+        sure: it matches, and on an idle node nothing else is asked.
+        fails: a selector fails on it, which ends the scheduler's search once it gets there.
+    """
 
     device: Device
     sure: bool
+    fails: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,11 @@ class Wanted:
     def exists(self) -> bool:
         """Tell whether there is a candidate anywhere."""
         return any(self.nodes.values())
+
+    @property
+    def fails(self) -> bool:
+        """Tell whether a selector fails on some device."""
+        return any(candidate.fails for candidates in self.nodes.values() for candidate in candidates)
 
 
 def wanted(request: DeviceRequest, inventory: Inventory) -> Wanted:
@@ -64,7 +75,8 @@ def _candidates(
                 break
             answers.append(inventory.matches(expression, device))
         if False not in answers:
-            yield Candidate(device, device.certain and None not in answers)
+            fails = None in answers and any(inventory.fails(expression, device) for expression in expressions)
+            yield Candidate(device, device.certain and None not in answers, fails)
 
 
 def _has_capacity(request: DeviceRequest, device: Device) -> bool | None:

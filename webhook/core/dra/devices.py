@@ -87,6 +87,11 @@ def cannot_tell(_expression: str, _device: Device) -> bool | None:
     return None
 
 
+def never(_expression: str, _device: Device) -> bool:
+    """Return False: nothing is known to fail."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """The devices of each kind of node, and the classes.
@@ -97,6 +102,7 @@ class Inventory:
         complete: node classes are among them, so the policy's coverage says whether there are others. The cluster's own nodes
             are those of the moment: a pool that is scaled to zero is not there.
         matches: evaluates selectors.
+        fails: whether a selector that compiles fails on a device; the scheduler then gives up the pod.
         remembered: the candidates of requests seen before.
     """
 
@@ -104,6 +110,7 @@ class Inventory:
     classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     complete: bool = True
     matches: Matcher = field(default=cannot_tell, compare=False, repr=False)
+    fails: Callable[[str, Device], bool] = field(default=never, compare=False, repr=False)
     remembered: Memo[Any] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
 
     @property

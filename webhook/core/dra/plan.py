@@ -75,6 +75,10 @@ def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewr
         return ClaimPlan(
             reason="NoNodeOffers", text="no described node has the devices; left as written", notes=notes, plain=plain
         )
+    if failing := [each.request.name for each in known if each.fails]:
+        # As written, the scheduler may find devices before it comes to the one on which a selector fails.
+        text = f"a selector of {wording.joined(failing)} fails on some devices; left as written"
+        return ClaimPlan(reason="SelectorFails", text=text, notes=notes, plain=plain)
     chosen = _choose(known, plain)
     if chosen is None:
         return ClaimPlan(reason="NoAttribute", text="its devices publish no NUMA node under one name", notes=notes, plain=plain)

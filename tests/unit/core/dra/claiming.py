@@ -58,7 +58,9 @@ def on(driver: str, *nodes: int | None) -> JSON:
 
 def inventory(**nodes: list[JSON]) -> Inventory:
     """Node -> its slices."""
-    return Inventory({name: literal_devices(slices) for name, slices in nodes.items()}, CLASSES, matches=Selectors())
+    selectors = Selectors()
+    devices = {name: literal_devices(slices) for name, slices in nodes.items()}
+    return Inventory(devices, CLASSES, matches=selectors, fails=selectors.fails)
 
 
 def devices(*slices: JSON) -> tuple[Device, ...]:

@@ -41,6 +41,14 @@ def hub(made: JSON) -> JSON:
     return made["spec"]["devices"]["requests"][0]
 
 
+def test_a_selector_that_fails_on_a_device_is_not_led_to_it() -> None:
+    mixed = spec(GPU, device("d0", numa=1), device("d1", numa=1), device("d2", numa="1"))
+    above = {"selectors": [{"cel": {"expression": "device.attributes['resource.kubernetes.io'].numaNode > 0"}}]}
+    made, decision = mutated(claim(request("gpu", 2, **above)), inventory(n=[mixed]))
+    assert (decision.reason, decision.patch, constraints(made)) == ("SelectorFails", (), [])
+    assert decision.warnings == ("numalign: claim not aligned: a selector of gpu fails on some devices; left as written",)
+
+
 def test_strict_requires_one_value_for_all() -> None:
     made, decision = mutated(claim(*GPU_AND_NIC), inventory(h100=H100))
     assert constraints(made) == [{"matchAttribute": NUMA, "requests": ["gpu", "nic"]}]
