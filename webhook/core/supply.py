@@ -5,7 +5,7 @@ Amounts are nano units, as everywhere (see `quantities`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.quantities import NANO
@@ -46,6 +46,12 @@ def _devices(node: NodeKubelet, resource: str) -> dict[int, int]:
         for cell in node.machine.cells
         if cell.cpus or any(group.mask >> cell.id & 1 for group in groups)
     }
+
+
+def fewest_nodes(offers: Iterable[int], amount: int) -> int:
+    """Return the fewest NUMA nodes that together offer an amount; 1 where all of them do not."""
+    largest = sorted(offers, reverse=True)
+    return next((count for count in range(1, len(largest) + 1) if sum(largest[:count]) >= amount), 1)
 
 
 def whole_node(node: NodeKubelet, resource: str) -> int | None:

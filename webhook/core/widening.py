@@ -42,14 +42,8 @@ def widened(pod: Pod, node: NodeKubelet) -> tuple[Change, ...]:
 def nodes_for_devices(container: Container, node: NodeKubelet) -> int:
     """Return the fewest NUMA nodes that have so many devices as the container asks, of each resource."""
     asked = {name: amount_of(container, name) for name in container.quantities("limits")}
-    return max(
-        (_fewest(supply.per_numa_node(node, name).values(), amount) for name, amount in asked.items() if "/" in name), default=1
-    )
-
-
-def _fewest(there: Collection[int], amount: int) -> int:
-    offers = sorted(there, reverse=True)
-    return next((count for count in range(1, len(offers) + 1) if sum(offers[:count]) >= amount), 1)
+    devices = ((supply.per_numa_node(node, name).values(), amount) for name, amount in asked.items() if "/" in name)
+    return max((supply.fewest_nodes(offers, amount) for offers, amount in devices), default=1)
 
 
 def _wider(container: Container, resource: str, needed: int, there: Collection[int], unit: int) -> Change | None:

@@ -113,7 +113,7 @@ def _shape(scene: Scene, choice: _Choice) -> Shape | None:
     if choice.leave_room and not others:
         return None
     room = _total(others.values()) if choice.leave_room else _NO_ROOM
-    if any(_starves(scene, c, choice, room) for c in scene.containers if c.path in scene.bearers):
+    if choice.leave_room and any(_starves(scene, c, choice, room) for c in scene.containers if c.path in scene.bearers):
         return None
     bearers = {c.path: _bearer(scene, c, choice, room) for c in scene.containers if c.path in scene.bearers}
     apps = [(others | bearers)[c.path] for c in scene.containers if c.kind is Kind.APP]

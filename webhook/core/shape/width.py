@@ -14,6 +14,7 @@ from webhook.core.containers import Container
 from webhook.core.quantities import MI
 from webhook.core.shape.candidate import Candidate
 from webhook.core.shape.scene import Scene, whole_mi
+from webhook.core.supply import fewest_nodes
 
 
 class Least(NamedTuple):
@@ -49,15 +50,8 @@ def _on(scene: Scene, container: Container, candidate: Candidate, units: int, al
 
 def _nodes_needed(candidate: Candidate, devices: Mapping[str, int]) -> int:
     """Return the fewest NUMA nodes that have so many devices of each resource."""
-    return max((_fewest(candidate, resource, count) for resource, count in devices.items()), default=1)
-
-
-def _fewest(candidate: Candidate, resource: str, count: int) -> int:
-    counts = sorted((home.devices.get(resource, 0) for home in candidate.homes), reverse=True)
-    for nodes in range(1, len(counts) + 1):
-        if sum(counts[:nodes]) >= count:
-            return nodes
-    return 1
+    offers = {name: [home.devices.get(name, 0) for home in candidate.homes] for name in devices}
+    return max((fewest_nodes(offers[name], count) for name, count in devices.items()), default=1)
 
 
 def _wider_than(candidate: Candidate, nodes: int) -> Least:
