@@ -10,6 +10,7 @@ import pytest
 
 from tls import selfsigned
 from webhook import server
+from webhook.config.catalogue import catalog_directory
 from webhook.server import ServeError, Settings, process
 
 
@@ -56,6 +57,15 @@ def test_bad_files(files: selfsigned.Files, policy: Path) -> None:
     says = problem(cert=files.cert, key=files.key, policy=policy)
     assert f"{policy}:5: spec.mode" in says
     assert f"{policy}:6: spec.buildinClasses" in says
+
+
+def test_a_demo_of_ones_own_classes(tmp_path: Path) -> None:
+    shipped = catalog_directory() / "classes" / "dgx-h100.yaml"
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(shipped.read_text().replace("name: dgx-h100", "name: mine"))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        says = problem(demo=True, classes=(mine,), port=other.getsockname()[1])
+    assert "with --port" in says  # and nothing of a built-in class with the same selector
 
 
 def test_a_demo_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,9 @@ NOT_MUTATED = (
 
 
 NOT_ENFORCED = (
-    "this pod would be aligned by luck only: {classes} try to align it, but do not refuse what they cannot align, and the policy "
-    "wants that (requireEnforcement). Choose nodes whose kubelets have topologyManagerPolicy restricted or single-numa-node."
+    "this pod would be aligned by luck only: the kubelets of {classes} try to align it, but do not refuse what they cannot "
+    "align, and the policy wants that (requireEnforcement). Choose nodes whose kubelets have "
+    "topologyManagerPolicy restricted or single-numa-node."
 )
 
 

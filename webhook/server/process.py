@@ -143,7 +143,7 @@ def _load(settings: Settings) -> Live:
     live = Live(
         policy=settings.policy,
         classes=settings.classes,
-        all_builtin=settings.demo,
+        all_builtin=settings.demo and not settings.classes,
         every=settings.reload_seconds,
         lookup=_lookup() if settings.lookup_claims else None,
     )

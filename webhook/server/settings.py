@@ -25,7 +25,7 @@ class Settings:
         lookup_claims: read the claims and templates that pods refer to from the API server.
         log_level: debug, info, warning or error.
         reload_seconds: between looks at the policy and class files.
-        demo: make a certificate, put all built-in classes in force, post a few reviews and print the answers.
+        demo: make a certificate, put all built-in classes in force if no others are named, post a few reviews, print the answers.
         echo: also serve /echo, to measure against.
     """
 

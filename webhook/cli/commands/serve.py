@@ -15,7 +15,7 @@ _DEFAULTS = Settings()
 
 @click.command("serve")
 @config_options
-@click.option("--demo", is_flag=True, help="Make a certificate, use the built-in classes, post a few reviews, stay up.")
+@click.option("--demo", is_flag=True, help="Make a certificate, use the built-in classes if you name none, post a few reviews, stay up.")
 @click.option("--host", help="Address to listen on. Default: all; in a demo 127.0.0.1.")
 @click.option("--port", default=_DEFAULTS.port, show_default=True, help="Port of the webhook (TLS).")
 @click.option("--metrics-port", default=_DEFAULTS.metrics_port, show_default=True, help="Port of /metrics, /healthz, /readyz.")
