@@ -31,7 +31,8 @@ from tests.e2e.rig.load import Client
 ROUNDS, WARM = 1000, 150
 VARIANTS = ("none", "numalign", "go", "echo")
 MAY_ADD = {"p50": 3.5, "p99": 12.0}
-"""Milliseconds that both of our entries together may add."""
+"""Milliseconds that both of our entries together may add, on a machine where a create without any webhook takes `QUIET`."""
+QUIET = 1.4
 MAY_COST = 1.5
 """Times what the plain Go webhook adds at p50."""
 
@@ -76,12 +77,13 @@ def measure(plane: ControlPlane) -> Times:
 
 
 def judge(times: Times) -> list[str]:
-    """Return what is slower than promised."""
+    """Return what is slower than promised. A slower machine gets more time, in proportion to a create without any webhook."""
     found = []
+    slower = max(1.0, _quantile(times["none"], "p50") / QUIET)
     for name, most in MAY_ADD.items():
         added = _added(times, "numalign", name)
-        if added > most:
-            found.append(f"numalign adds {added:.2f} ms at {name}; {most} ms were promised")
+        if added > most * slower:
+            found.append(f"numalign adds {added:.2f} ms at {name}; {most} ms were promised, x {slower:.1f} for this machine")
     ratio = _added(times, "numalign", "p50") / _added(times, "go", "p50")
     if ratio > MAY_COST:
         found.append(f"numalign adds {ratio:.2f} x what the Go webhook adds at p50; {MAY_COST} x were promised")
