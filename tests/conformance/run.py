@@ -52,6 +52,11 @@ class Report:
         if agreement is Agreement.DIFFERENT:
             self.differing.append((number, case))
 
+    def counts(self, seed: int) -> JSON:
+        """Return the counts as `tests.conformance.summary` reads them."""
+        cells = [{"policy": policy, "scope": scope, **self.cells[policy, scope]} for policy, scope in sorted(self.cells)]
+        return {"minor": self.minor, "seed": seed, "admitted": self.admitted, "judged": self.judged, "cells": cells}
+
     def table(self) -> str:
         """Return the counts as a Markdown table."""
         columns = list(Agreement)
@@ -74,6 +79,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--timeout", default="30s", help="time that the kubelet has for a case")
     parser.add_argument("--shrink", type=int, default=3, help="disagreements to reduce to their smallest form")
     parser.add_argument("--save", type=Path, help="file for the differing cases, JSON lines")
+    parser.add_argument("--record", type=Path, help="file for the counts, to be read by tests.conformance.summary")
     parser.add_argument("--optional", action="store_true", help="without an oracle: say so, and succeed")
     return parser.parse_args(given)
 
@@ -129,6 +135,8 @@ def main(given: Sequence[str] | None = None) -> int:
     print(f"{len(report.differing)} differ")
     if options.save:
         options.save.write_text("".join(json.dumps({"number": number, **case}) + "\n" for number, case in report.differing))
+    if options.record:
+        options.record.write_text(json.dumps(report.counts(options.seed)))
     if report.differing:
         print(f"numbers: {[number for number, _ in report.differing[:50]]}")
         show(report, binary, options.shrink)

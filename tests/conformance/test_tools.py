@@ -1,12 +1,14 @@
 """The comparison's own parts: a difference must be seen as one, and shrinking must keep it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance import generator
+from tests.conformance import generator, summary
 from tests.conformance.compare import Agreement, Answer, compare, difference
+from tests.conformance.run import Report
 from tests.conformance.shrink import shrink
 
 JSON = dict[str, Any]
@@ -67,3 +69,16 @@ def test_shrinking_keeps_the_kind_of_difference() -> None:
     assert set(small["nodeClass"]["spec"]) == {"selector", "kubernetes", "kubelet"}
     assert set(small["nodeClass"]["spec"]["kubelet"]) == {"topologyManagerScope"}
     assert small["pod"]["spec"] == {}
+
+
+def test_a_summary_adds_up_runs_and_does_not_hide_a_difference(tmp_path: Path) -> None:
+    files = []
+    for minor, admitted in ((37, True), (37, False), (36, True)):
+        report = Report(minor)
+        for number in range(3):
+            report.add(number, generator.case(1, 0), Answer(ADMITTED), ADMITTED | {"admitted": admitted or number > 0})
+        files.append(tmp_path / f"{len(files)}.json")
+        files[-1].write_text(json.dumps(report.counts(seed=1)))
+    header, _, *rows = summary.table(summary.read(files)).splitlines()
+    assert header == "| policy, scope | 1.37 | 1.36 |"
+    assert rows[-1] == "| all | 6, 1 differ | 3 |"
