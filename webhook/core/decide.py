@@ -85,7 +85,9 @@ def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: 
         kept = _canonical(pod)
     except (RecursionError, TypeError):
         return _malformed(mode, "left as written: nested too deeply, or no JSON")
-    decision = snapshot.remembered.get((name, mode, kept), lambda: _on_essence(handler, json.loads(kept), mode, snapshot))
+    known = snapshot.within(request.namespace)
+    key = (name, mode, kept, known.bounds)
+    decision = known.remembered.get(key, lambda: _on_essence(handler, json.loads(kept), mode, known))
     return replace(decision, warnings=(*shortened(notes), *decision.warnings)) if notes else decision
 
 

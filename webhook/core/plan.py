@@ -14,7 +14,8 @@ from webhook.core import judging
 from webhook.core.accelerators import Asks, asks
 from webhook.core.containers import Pod
 from webhook.core.edit import put
-from webhook.core.judging import Verdicts, is_met, judge_all
+from webhook.core.judging import Verdicts, is_met, judge_all, keeps
+from webhook.core.limitranges import Breach, breaches, nearest
 from webhook.core.model import NodeClass
 from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT
 from webhook.core.placement import PREFERRED, REQUIRED
@@ -43,6 +44,7 @@ class Plan:
         verdicts: of `pod` on each of them.
         steering: kind of node affinity -> what was added to it.
         notes: what people should know about what was not done.
+        held: what LimitRanges have against the nearest of the shapes that would align it, where they refuse all of them.
     """
 
     author: Pod
@@ -52,6 +54,7 @@ class Plan:
     verdicts: Verdicts = field(default_factory=dict)
     steering: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    held: tuple[Breach, ...] = ()
 
 
 def plan(author: Pod, mode: Mode, snapshot: Snapshot, received: Pod | None = None) -> Plan:
@@ -78,12 +81,13 @@ class _Planner:
         self, author: Pod, wanted: Asks, found: tuple[Candidate, ...], mode: Mode, snapshot: Snapshot, received: Pod | None
     ) -> None:
         self._wanted = wanted
-        self._scene = scene(author, snapshot.policy, wanted, found)
+        self._scene = scene(author, snapshot.policy, wanted, found, snapshot.bounds)
         self._mode = mode
         self._before = judge_all(author, wanted, found)
         self._received_pod = received
         self._received = self._judge_received(received, snapshot)
         self._start = Plan(author, author, wanted, found, self._before)
+        self._held: list[frozenset[Breach]] = []
 
     def _judge_received(self, received: Pod | None, snapshot: Snapshot) -> Verdicts:
         if received is None:
@@ -95,8 +99,15 @@ class _Planner:
         notes = tuple(note for note in (reason, hami.warning(self._scene.pod)) if note)
         chosen = self._chosen(shape=reason is None)
         if chosen is not None:
-            return replace(self._injected(chosen), notes=notes)
-        return replace(self._unshaped(), notes=(*notes, *_hints(self._scene)))
+            return replace(self._injected(chosen), notes=(*notes, *self._cut(chosen)))
+        held = nearest(self._held)
+        refused = (f"not shaped: {breach}" for breach in held)
+        return replace(self._unshaped(), notes=(*notes, *refused, *_hints(self._scene)), held=held)
+
+    def _cut(self, chosen: Plan) -> Iterator[str]:
+        """Yield why a pod gets less than it would elsewhere."""
+        if chosen.pod is not self._scene.pod:
+            yield from (f"less than its share: {breach}" for first in self._held[:1] for breach in sorted(first, key=str))
 
     def _chosen(self, *, shape: bool) -> Plan | None:
         """Return the plan for the classes that matter most, of those that any shape serves."""
@@ -112,7 +123,7 @@ class _Planner:
         for shaped in self._attempts(shape=shape):
             found = self._helpful(shaped, targets)
             harmed = {name for name, verdict in found.verdicts.items() if self._is_worse(name, verdict)} if found else set()
-            if found is None or (harmed and not self._can_keep_off(found, harmed)):
+            if found is None or (harmed and not self._can_keep_off(found, harmed)) or not self._is_accepted(shaped):
                 continue
             if not harmed:
                 return found
@@ -148,6 +159,12 @@ class _Planner:
         verdicts = dict(sorted({**first, **judge_all(shaped, self._wanted, rest)}.items()))
         return replace(self._start, pod=shaped, verdicts=verdicts)
 
+    def _is_accepted(self, shaped: Pod) -> bool:
+        """Tell whether the namespace's LimitRanges accept the shape, or have no more against it than against the author's pod."""
+        new = breaches(shaped, self._scene.bounds) - self._scene.beyond
+        self._held += [new] if new else []
+        return not new
+
     def _can_keep_off(self, found: Plan, harmed: set[str]) -> bool:
         return harmed <= self._avoided(found.verdicts) and self._way(found.verdicts) is not None
 
@@ -163,14 +180,15 @@ class _Planner:
         yield several
 
     def _is_worse(self, name: str, after: Verdict) -> bool:
-        return not (_keeps(self._before[name], after) and _keeps(self._received.get(name, after), after))
+        return not (keeps(self._before[name], after) and keeps(self._received.get(name, after), after))
 
     def _injected(self, chosen: Plan) -> Plan:
         """Return the plan with the injections that must not narrow the choice."""
         paged = with_hugepages(chosen.pod, self._scene)
         if paged is not chosen.pod:
             verdicts = judge_all(paged, self._wanted, chosen.candidates)
-            if all(_RANK[verdicts[name].outcome] >= _RANK[old.outcome] for name, old in chosen.verdicts.items()):
+            no_worse = all(_RANK[verdicts[name].outcome] >= _RANK[old.outcome] for name, old in chosen.verdicts.items())
+            if no_worse and breaches(paged, self._scene.bounds) <= breaches(chosen.pod, self._scene.bounds):
                 chosen = replace(chosen, pod=paged, verdicts=verdicts)
         return self._steered(self._annotated(chosen))
 
@@ -208,11 +226,6 @@ class _Planner:
 
 def _served(found: Plan) -> int:
     return sum(verdict.outcome is Outcome.ALIGNED for verdict in found.verdicts.values())
-
-
-def _keeps(before: Verdict, after: Verdict) -> bool:
-    """Tell whether a class that admits the pod, or may, still does; a kubelet that never finishes does no worse than before."""
-    return after.surely_admitted or before.outcome is Outcome.REFUSED or bool(before.unknown and after.unknown)
 
 
 def _why_not(scene: Scene, wanted: Asks) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from webhook.core.decision import Decision
 from webhook.core.dra.devices import Inventory
 from webhook.core.dra.references import Lookup
 from webhook.core.kubelet.node import NodeKubelet
+from webhook.core.limitranges import Bounds, Limits
 from webhook.core.memo import Memo
 from webhook.core.policy import Policy
 from webhook.core.shape.candidate import Candidate, candidate
@@ -28,6 +30,8 @@ class Snapshot:
         generation: counts the sets that were in force, from 1; what is remembered about one set is void for the next.
         inventory: DRA devices and their classes.
         lookup: reads the claims that pods refer to; None: they are not looked up.
+        limits: what the cluster's LimitRanges say, as far as it is known.
+        bounds: those of the namespace that a decision is about, see `within`.
         candidates: the classes whose kubelets start, prepared for decisions, sorted by name.
         remembered: decisions on pods seen before.
     """
@@ -38,6 +42,8 @@ class Snapshot:
     generation: int = 1
     inventory: Inventory = field(default_factory=Inventory)
     lookup: Lookup | None = field(default=None, compare=False, repr=False)
+    limits: Limits = field(default_factory=dict, compare=False, repr=False)
+    bounds: Bounds = ()
     candidates: tuple[Candidate, ...] = field(init=False, compare=False, repr=False)
     remembered: Memo[Decision] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
 
@@ -45,6 +51,20 @@ class Snapshot:
         made = [candidate(node, self.catalogue) for node in self.classes if node.start is None]
         # The dataclass is frozen for its readers, not for itself.
         object.__setattr__(self, "candidates", tuple(sorted(made, key=lambda each: each.name)))
+
+    def within(self, namespace: str) -> Snapshot:
+        """Return the same set for decisions in one namespace: what was prepared and what is remembered is shared."""
+        bounds = self.limits.get(namespace, ())
+        return self if bounds == self.bounds else self._with("bounds", bounds)
+
+    def knowing(self, limits: Limits) -> Snapshot:
+        """Return the same set with other LimitRanges; what was prepared and what is remembered is shared."""
+        return self._with("limits", limits)
+
+    def _with(self, name: str, value: object) -> Snapshot:
+        made = copy.copy(self)
+        object.__setattr__(made, name, value)
+        return made
 
     @property
     def nodes(self) -> Mapping[str, NodeKubelet]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from webhook.core import explain, judging, placement, record, wording
 from webhook.core.accelerators import asks
+from webhook.core.change import applied
 from webhook.core.containers import Pod
 from webhook.core.decision import Cause, Decision
 from webhook.core.explain import Account
 from webhook.core.judging import Verdicts, judge_all
+from webhook.core.limitranges import Breach, breaches
 from webhook.core.mutate import annotated, described, invalid, shortened, undescribed, verdict_line
 from webhook.core.patch import INJECTED, operations
 from webhook.core.plan import Plan, plan
@@ -29,6 +31,11 @@ NOT_ENFORCED = (
     "align, and the policy wants that (requireEnforcement). Choose nodes whose kubelets have "
     "topologyManagerPolicy restricted or single-numa-node."
 )
+
+
+LIMIT_RANGE = "LimitRange"
+
+HELD = "{limits}.\nHave it raised, or use another namespace: numalign could align the pod then. As it is:\n{rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,22 @@ def _told(case: Case, snapshot: Snapshot) -> _Told:
         return _Told("NotEnforced", message, (Cause("spec", "NotEnforced", message),), (f"aligned by luck only on {lucky}",))
     found = account(case, snapshot)
     reason = explain.reason_of(found.whys.values())
-    return _Told(reason, explain.message(found), explain.causes(found), explain.warnings(found))
+    told = _Told(reason, explain.message(found), explain.causes(found), explain.warnings(found))
+    return _with_limits(told, _held(case.pod, snapshot))
+
+
+def _held(pod: Pod, snapshot: Snapshot) -> tuple[Breach, ...]:
+    """Return what LimitRanges have against the shapes that would align the pod."""
+    return plan(record.undo(pod).pod, Mode.STRICT, snapshot).held if snapshot.bounds else ()
+
+
+def _with_limits(told: _Told, held: tuple[Breach, ...]) -> _Told:
+    """Put first what keeps the pod from being aligned by us: the classes' reasons are about the pod as it was left."""
+    if not held:
+        return told
+    causes = tuple(Cause(breach.field, LIMIT_RANGE, str(breach)) for breach in held)
+    message = HELD.format(limits="; ".join(map(str, held)), rest=told.message)
+    return _Told(LIMIT_RANGE, message, (*causes, *told.causes), (*map(str, held), *told.warnings))
 
 
 def _not_mutated(case: Case, mode: Mode) -> Decision:
@@ -197,7 +219,7 @@ def _missed_mutation(pod: Pod, snapshot: Snapshot) -> bool:
 
 def account(case: Case, snapshot: Snapshot) -> Account:
     """Return why classes do not align the pod, and the nearest change to what its author wrote that would help."""
-    return explain.account(
+    found = explain.account(
         case.pod,
         case.verdicts,
         snapshot.nodes,
@@ -205,3 +227,11 @@ def account(case: Case, snapshot: Snapshot) -> Account:
         judging.judge_changed(snapshot),
         created=lambda changed: plan(record.undo(changed).pod, Mode.STRICT, snapshot).verdicts,
     )
+    return _within_limits(found, case.pod, snapshot) if snapshot.bounds else found
+
+
+def _within_limits(found: Account, pod: Pod, snapshot: Snapshot) -> Account:
+    """Leave out the changes after which a LimitRange would refuse the pod."""
+    before = breaches(pod, snapshot.bounds)
+    kept = tuple(fix for fix in found.fixes if breaches(applied(pod, fix.changes), snapshot.bounds) <= before)
+    return replace(found, fixes=kept, thorough=found.thorough and kept == found.fixes)

@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from webhook.core.containers import Pod
 from webhook.core.kubelet.totals import pod_total
 from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.shape import cpu, memory, share
+from webhook.core.shape.capped import UNCAPPED, Cap, cap
 from webhook.core.shape.scene import Declared, Scene, declared, declared_in
 from webhook.core.shape.shapes import Amounts, with_quantity
 
 
 def pod_level_shapes(scene: Scene) -> Iterator[Amounts]:
-    """Yield what the pod as a whole may get: the rules of a device container, applied to the pod."""
+    """Yield what the pod as a whole may get; what LimitRanges refuse is followed by the nearest amounts that they accept."""
     resources = scene.pod["spec"]["resources"]
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     cpus, size = declared_in(requests, limits, CPU), declared_in(requests, limits, MEMORY)
     never = scene.policy.memory.inject == "never" and not size.is_fixed
     if cpus.limit == 0 or size.limit == 0 or never or not scene.bearers:
         return
+    for unlimited in (share.half_node(scene.candidates), 0):
+        yield from _sizes(scene, partial(_amounts, scene, cpus, size, unlimited))
+
+
+def _sizes(scene: Scene, made: Callable[[Cap], Amounts]) -> Iterator[Amounts]:
+    amounts = made(UNCAPPED)
+    yield amounts
+    most = cap(scene, lambda most: applied_to_pod(scene.pod, made(most)), Cap(*amounts)) if scene.bounds else None
+    if most is not None:
+        yield made(most)
+
+
+def _amounts(scene: Scene, cpus: Declared, size: Declared, unlimited: int, most: Cap) -> Amounts:
+    """Apply the rules of a device container to the pod."""
     units = _units(scene)
-    floor = max(share.memory(units, scene.candidates) or 0, scene.policy.memory.default)
+    count = sum(units.values())
+    fair_cpu = share.cpu(units, scene.candidates, scene.policy.cpu.per_accelerator)
+    floor = max(min(share.memory(units, scene.candidates) or 0, most.memory * count), scene.policy.memory.default)
     amount = cpu.of_device_container(
         _at_least(cpus, _containers_total(scene, CPU)),
-        share.cpu(units, scene.candidates, scene.policy.cpu.per_accelerator),
+        None if fair_cpu is None else min(fair_cpu, most.cpu * count),
         scene.smt_width,
         scene.policy.cpu,
     )
-    for unlimited in (share.half_node(scene.candidates), 0):
-        tmpfs = sum(memory.tmpfs(scene.pod, each, unlimited) for each in scene.containers)
-        yield Amounts(amount, memory.of_container(_at_least(size, _containers_total(scene, MEMORY)), floor, tmpfs))
+    tmpfs = sum(memory.tmpfs(scene.pod, each, unlimited) for each in scene.containers)
+    return Amounts(amount, memory.of_container(_at_least(size, _containers_total(scene, MEMORY)), floor, tmpfs))
 
 
 def applied_to_pod(pod: Pod, amounts: Amounts) -> Pod:

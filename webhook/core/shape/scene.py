@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from webhook.core.accelerators import Asks, Kind, extended_resources
 from webhook.core.containers import Container, Path, Pod, visit
 from webhook.core.containers import Kind as ContainerKind
+from webhook.core.limitranges import Bounds, Breach, breaches
 from webhook.core.policy import Policy
 from webhook.core.quantities import MI, milli, parse, value
 from webhook.core.resource_names import CPU, MEMORY, is_memory
@@ -42,6 +43,8 @@ class Scene:
         devices: container -> NUMA-bound device resource -> devices asked for; NICs included.
         bearers: the device containers: sidecars and app containers that ask for NUMA-bound devices.
         smt_width: what CPUs of device containers must be a multiple of, so that every candidate takes them.
+        bounds: what the namespace's LimitRanges accept.
+        beyond: what the pod as its author wrote it has against them; that is not for us to mend.
     """
 
     pod: Pod
@@ -52,9 +55,11 @@ class Scene:
     devices: Mapping[Path, Mapping[str, int]]
     bearers: frozenset[Path]
     smt_width: int
+    bounds: Bounds = ()
+    beyond: frozenset[Breach] = frozenset()
 
 
-def scene(pod: Pod, policy: Policy, asks: Asks, candidates: tuple[Candidate, ...]) -> Scene:
+def scene(pod: Pod, policy: Policy, asks: Asks, candidates: tuple[Candidate, ...], bounds: Bounds = ()) -> Scene:
     """Return the scene of a pod."""
     containers = visit(pod)
     units: dict[Path, dict[str, int]] = {}
@@ -74,6 +79,8 @@ def scene(pod: Pod, policy: Policy, asks: Asks, candidates: tuple[Candidate, ...
         devices=devices,
         bearers=frozenset(c.path for c in containers if c.kind is not ContainerKind.INIT and devices[c.path]),
         smt_width=math.lcm(*(each.smt_width for each in candidates if each.several)),
+        bounds=bounds,
+        beyond=breaches(pod, bounds),
     )
 
 

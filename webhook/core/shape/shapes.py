@@ -7,7 +7,7 @@ kubelet gives CPUs of their own and pinned memory to Guaranteed pods only (`pkg/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from webhook.core.edit import get, put
 from webhook.core.quantities import MILLI_IN_NANO, NANO, format_bytes, format_cpu, parse
 from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.shape import cpu, memory, share, width
+from webhook.core.shape.capped import UNCAPPED, Cap, cap
 from webhook.core.shape.initcontainers import InitMemory, memory_floor
 from webhook.core.shape.scene import Scene, declared, is_silent, sized_by
 
@@ -43,6 +44,7 @@ class _Choice:
         leave_room: take what the pod's other containers need off the share.
         shared: declared containers get the share of a candidate that shares the accelerator, too.
         init_memory: where the memory of init containers comes from.
+        most: cuts the share to what LimitRanges accept.
     """
 
     shared: bool
@@ -51,6 +53,7 @@ class _Choice:
     round_up: bool
     leave_room: bool
     init_memory: InitMemory
+    most: Cap = UNCAPPED
 
     def width(self, scene: Scene) -> int:
         """Return what CPUs that the author fixed have to be a multiple of."""
@@ -58,15 +61,34 @@ class _Choice:
 
 
 def shapes(scene: Scene) -> Iterator[Shape]:
-    """Yield the shapes of a pod without pod-level resources, each once; none where a container cannot be made Guaranteed."""
+    """Yield the shapes of a pod without pod-level resources, each once; none where a container cannot be made Guaranteed.
+
+    One that LimitRanges refuse is followed by the nearest one that they accept.
+    """
     if not scene.bearers or any(not _can_change(scene, container) for container in scene.containers):
         return
     seen: list[Shape] = []
     for choice in _choices():
         shape = _shape(scene, choice)
-        if shape is not None and shape not in seen:
-            seen.append(shape)
-            yield shape
+        if shape is None or shape in seen:
+            continue
+        for each in (shape, _capped(scene, choice, shape)):
+            if each is not None and each not in seen:
+                seen.append(each)
+                yield each
+
+
+def _capped(scene: Scene, choice: _Choice, shape: Shape) -> Shape | None:
+    """Return the shape with less of the share; None where LimitRanges accept it as it is."""
+    if not scene.bounds:
+        return None
+
+    def cut(most: Cap) -> Pod | None:
+        made = _shape(scene, replace(choice, most=most))
+        return None if made is None else applied(scene.pod, made)
+
+    most = cap(scene, cut, Cap(max(each.cpu for each in shape.values()), max(each.memory for each in shape.values())))
+    return None if most is None else _shape(scene, replace(choice, most=most))
 
 
 def _choices() -> Iterator[_Choice]:
@@ -156,9 +178,9 @@ def _share(scene: Scene, container: Container, choice: _Choice, room: Amounts) -
     cpus, size = share.cpu(wanted, sizing, scene.policy.cpu.per_accelerator), share.memory(wanted, sizing)
     mine, whole = _units(scene, container)
     if cpus is not None and whole:
-        cpus = max(cpus - -(-room.cpu * mine // whole), 0)
+        cpus = min(max(cpus - -(-room.cpu * mine // whole), 0), choice.most.cpu * mine)
     if size is not None and whole:
-        size = size - -(-room.memory * mine // whole)
+        size = min(size - -(-room.memory * mine // whole), choice.most.memory * mine)
     # A share may be next to nothing, where many share a node; then it is no better than any container's default.
     return cpus, max(size or 0, scene.policy.memory.default)
 
