@@ -344,8 +344,7 @@ def _cpu_options(rng: random.Random, config: JSON, gates: JSON, machine: Machine
 
 def _topology_options(rng: random.Random, config: JSON, machine: Machine) -> None:
     options = {}
-    without_gaps = machine.ids == list(range(machine.width))  # with gaps the option makes the kubelet panic, or not, by chance
-    if rng.random() < 0.25 and without_gaps:
+    if rng.random() < 0.25:
         options["prefer-closest-numa-nodes"] = rng.choice(("true", "true", "false"))
     if machine.width > 8 and rng.random() < 0.95:
         options["max-allowable-numa-nodes"] = str(machine.width)
@@ -494,6 +493,10 @@ WRONG: tuple[JSON, ...] = (
     {"cgroupsPerQOS": False, "enforceNodeAllocatable": []},
     {"apiVersion": "kubelet.config.k8s.io/v1"},
     {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"},
+    {"maxPods": -1},
+    {"maxPods": 0},
+    {"maxPods": "many"},
+    {"podsPerCore": -1},
     {"noSuchField": 1},
 )
 """Fields that stop a kubelet from starting, or nearly so; None: without the field."""
@@ -558,6 +561,10 @@ ODD: tuple[JSON, ...] = (
     {"memory": "0"},
     {"memory": "1e9"},
     {"memory": "9E"},
+    {"memory": "20E"},
+    {"memory": "20000000000000000001"},
+    {"memory": "20Ei"},
+    {GPU: "20E"},
     {"memory": 1073741824},
     {"hugepages-1Gi": "1536Mi"},
     {"hugepages-1024Mi": "1Gi"},

@@ -160,7 +160,7 @@ def hbm(config: JSON, gpu_node: int = 0) -> JSON:
 # --- pods ------------------------------------------------------------------------------------------------------------
 
 
-def container(name: str, cpu: str | None = "2", memory: str | None = "1Gi", gpu: int | None = None, **more: Any) -> JSON:
+def container(name: str, cpu: str | None = "2", memory: str | None = "1Gi", gpu: int | str | None = None, **more: Any) -> JSON:
     """A container with requests = limits; `more` are further resources (`nic`, `pages`) or `sidecar=True`."""
     sidecar = more.pop("sidecar", False)
     names = {"nic": NIC, "pages": "hugepages-1Gi", "foreign": "example.com/unknown", "odd_pages": "hugepages-64Ki"}
@@ -605,6 +605,8 @@ def _start_cases() -> Iterator[Case]:
         "options with policy none": kubelet(cpu="none", **FULL),
         "reserved CPUs that do not exist": kubelet(reservedSystemCPUs="0,200"),
         "reserved hugepages": kubelet(memory=False, systemReserved={"cpu": "1", "hugepages-1Gi": "1Gi"}),
+        "maxPods below zero": kubelet(maxPods=-1),
+        "maxPods in words": kubelet(maxPods="many"),
         "eviction at zero": kubelet(memory=False, evictionHard={"memory.available": "0"}),
         "more reserved than there is": kubelet(memory=False, systemReserved={"cpu": "2", "memory": "600Gi"}),
     }
@@ -659,6 +661,11 @@ def _other_cases() -> Iterator[Case]:
     bursting = pod(burstable("a", "100", "120", 1))
     bursting["spec"]["containers"][0]["resources"] = {"requests": {"memory": "600Gi"}}
     yield Case("fit: more memory than allocatable", m128(kubelet()), bursting, "OutOfmemory")
+    for amount, outcome in (("20E", "A a{*}"), ("20000000000000000001", "OutOfmemory"), ("9223372036854775808", "A a{*}")):
+        unpinned = m128(kubelet(NONE, memory=False))
+        yield Case(f"memory of {amount}, not pinned", unpinned, pod(container("a", "1500m", amount)), *expectation(outcome))
+        yield Case(f"memory of {amount}, pinned", m128(kubelet()), pod(container("a", "1500m", amount)), "U")
+    yield Case("20E GPUs are none", m128(kubelet()), pod(container("a", "8", "1Gi", "20E")), *expectation("A a{0}"))
     invalid = pod(container("a"))
     invalid["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "8"
     yield Case("request above limit", m128(kubelet()), invalid, "Invalid")

@@ -22,7 +22,7 @@ _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**5
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _INT64: Final = 2**63 - 1
 _MAX: Final = _INT64 * NANO
-_EXACT_DIGITS: Final = 18
+_MOST_DIGITS: Final = 18
 
 
 class InvalidQuantityError(ValueError):
@@ -50,7 +50,7 @@ def _parse_text(text: str) -> int:
     sign, digits, suffix = match.group(1), match.group(2), match.group(3) or ""
     exact = Fraction(digits if not digits.startswith(".") else "0" + digits) * _scale(suffix) * NANO
     nano = -(-exact.numerator // exact.denominator)
-    if suffix in _BINARY or len(digits.replace(".", "").lstrip("0")) > _EXACT_DIGITS:
+    if suffix in _BINARY:
         nano = min(nano, _MAX)
     return -nano if sign == "-" else nano
 
@@ -63,15 +63,29 @@ def _scale(suffix: str) -> Fraction:
 
 
 def value(nano: int) -> int:
-    """Return whole units, rounded up; 0 where they exceed an int64 (`Quantity.Value` drops the overflow)."""
-    units = -(-nano // NANO)
-    return units if units <= _INT64 else 0
+    """Return whole units, rounded up, as an int64 holds them (`Quantity.Value`, see `_as_int64`)."""
+    return _as_int64(-(-nano // NANO), nano)
 
 
 def milli(nano: int) -> int:
-    """Return thousandths, rounded up; 0 where they exceed an int64 (`Quantity.MilliValue`)."""
-    units = -(-nano // MILLI_IN_NANO)
-    return units if units <= _INT64 else 0
+    """Return thousandths, rounded up, as an int64 holds them (`Quantity.MilliValue`, see `_as_int64`)."""
+    return _as_int64(-(-nano // MILLI_IN_NANO), nano)
+
+
+def _as_int64(found: int, nano: int) -> int:
+    """Return a number that an int64 holds; of a larger one what Kubernetes makes of it.
+
+    A quantity is an int64 and a power of ten while its canonical form has up to 18 digits; what then is too large reads as 0.
+    With more digits it is a big integer, whose lowest 64 bits count (`apimachinery/pkg/api/resource/{amount,math}.go`).
+    """
+    if abs(found) <= _INT64:
+        return found
+    digits = nano
+    while digits % 1000 == 0:
+        digits //= 1000
+    if len(str(abs(digits))) <= _MOST_DIGITS:
+        return 0
+    return (found + _INT64 + 1) % 2**64 - _INT64 - 1
 
 
 def is_whole(nano: int) -> bool:
@@ -80,8 +94,11 @@ def is_whole(nano: int) -> bool:
 
 
 def fits_int64(nano: int) -> bool:
-    """Tell whether the quantity is a whole number of units that an int64 can hold (`Quantity.AsInt64`)."""
-    return is_whole(nano) and nano <= _MAX
+    """Tell whether the quantity is a whole number of units that an int64 can hold (`Quantity.AsInt64`).
+
+    The largest int64 is what larger binary amounts are cut to; it has more digits than are read into an int64.
+    """
+    return is_whole(nano) and nano < _MAX
 
 
 def round_to_milli(nano: int) -> int:

@@ -14,7 +14,16 @@ from webhook.core.containers import Pod
 from webhook.core.kubelet import aligned, cost, fit, masks
 from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER, SHARED_CPUS
 from webhook.core.kubelet.chance import Chooser, Matters, always, possible
-from webhook.core.kubelet.contract import ContainerView, Hint, HintProvider, Hints, KubeletPanicError, PodView, Refusal
+from webhook.core.kubelet.contract import (
+    ChancePanicError,
+    ContainerView,
+    Hint,
+    HintProvider,
+    Hints,
+    KubeletPanicError,
+    PodView,
+    Refusal,
+)
 from webhook.core.kubelet.cpu import KUBELET_PANIC, CpuManager
 from webhook.core.kubelet.devices import DeviceManager
 from webhook.core.kubelet.memory import MemoryManager
@@ -31,6 +40,7 @@ _FIXED_GAPS: Final = (SHARED_CPUS, NO_DEVICE_CONTAINER)
 _MOST_ADMISSIONS: Final = 64
 _MOST_PLACEMENTS: Final = 256
 
+_ANYTHING: Final = frozenset({Outcome.ALIGNED, Outcome.ADMITTED, Outcome.REFUSED})
 _NO_HINT: Final = Hint(None, False)  # noqa: FBT003
 
 
@@ -78,7 +88,7 @@ def _verdict(node: NodeKubelet, pod: PodView) -> Verdict:
     admission = _Admission(node, pod, chooser)
     first = admission.verdict()
     if not first.certain:
-        return replace(first, possible=frozenset({first.one_outcome}))
+        return replace(first, possible=_outcomes(first))
     if not chooser.chances:
         return first
     by_place = first.admitted and not any(gap.reason in _FIXED_GAPS for gap in first.gaps)
@@ -94,13 +104,21 @@ def _by_hints(node: NodeKubelet, pod: PodView, first: Verdict, matters: Matters)
     """Judge again with all other choices; with too many of them anything is possible."""
     if always(lambda other: _same(_Admission(node, pod, other).verdict(), first), matters, _MOST_ADMISSIONS):
         return first
-    found, complete = possible(lambda other: _Admission(node, pod, other).verdict().one_outcome, matters, _MOST_ADMISSIONS)
-    anything = frozenset({Outcome.ALIGNED, Outcome.ADMITTED, Outcome.REFUSED})
-    return replace(first, certain=False, possible=found if complete else anything)
+    found, complete = possible(lambda other: _outcomes(_Admission(node, pod, other).verdict()), matters, _MOST_ADMISSIONS)
+    return replace(first, certain=False, possible=frozenset[Outcome]().union(*found) if complete else _ANYTHING)
+
+
+def _outcomes(verdict: Verdict) -> frozenset[Outcome]:
+    return verdict.possible or frozenset({verdict.one_outcome})
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
-    return (one.admitted, one.reason, one.masks, one.aligned) == (other.admitted, other.reason, other.masks, other.aligned)
+    return other.certain and (one.admitted, one.reason, one.masks, one.aligned) == (
+        other.admitted,
+        other.reason,
+        other.masks,
+        other.aligned,
+    )
 
 
 class _RefusedError(Exception):
@@ -132,8 +150,10 @@ class _Admission:
         except _RefusedError as refused:
             container, refusal = refused.args
             return Verdict(reason=refusal.reason, message=refusal.message, container=container)
+        except ChancePanicError as panic:
+            return Verdict(reason=KUBELET_PANIC, message=str(panic), certain=False, possible=_ANYTHING)
         except KubeletPanicError as panic:
-            return Verdict(reason=KUBELET_PANIC, message=str(panic.args[0]))
+            return Verdict(reason=KUBELET_PANIC, message=str(panic))
         level_known = "PodLevelResources" in self._node.gates
         short = fit.shortage(self._pod, self._node.fit_allocatable, pod_level=level_known)
         if short:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from webhook.core import quantities
 from webhook.core.containers import Kind
 from webhook.core.kubelet import masks
 from webhook.core.kubelet.chance import Spread
@@ -65,7 +66,7 @@ def uses_devices(idle: Idle, container: ContainerView) -> bool:
     """Tell whether a container keeps running and requests NUMA-bound devices: only such containers need to be aligned."""
     if container.kind is Kind.INIT:
         return False
-    return any(amount > 0 and name in idle.devices.numa_bound for name, amount in container.limits.items())
+    return any(quantities.value(amount) > 0 and name in idle.devices.numa_bound for name, amount in container.limits.items())
 
 
 def container_gaps(idle: Idle, name: str, held: Holding) -> tuple[Gap, ...]:

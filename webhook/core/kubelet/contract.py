@@ -29,6 +29,10 @@ class KubeletPanicError(Exception):
     """The kubelet's admission panics or never ends here; `args[0]` says at what. Only `admit` catches it."""
 
 
+class ChancePanicError(KubeletPanicError):
+    """Whether the kubelet's admission panics here is left to chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why an allocation failed: the word the kubelet puts on the pod, and its message."""

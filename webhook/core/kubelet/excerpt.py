@@ -35,6 +35,19 @@ _STRING_MAPS = (
     "evictionSoftGracePeriod",
     "evictionMinimumReclaim",
 )
+COUNTS: Mapping[str, str] = {
+    "eventBurst": "--event-burst",
+    "eventRecordQPS": "--event-qps",
+    "kubeAPIBurst": "--kube-api-burst",
+    "kubeAPIQPS": "--kube-api-qps",
+    "maxOpenFiles": "--max-open-files",
+    "maxPods": "--max-pods",
+    "podsPerCore": "--pods-per-core",
+    "registryBurst": "--registry-burst",
+    "registryPullQPS": "--registry-qps",
+}
+"""Numbers that may not be negative -> the kubelet's flag of the same meaning."""
+
 _BOOLS = ("mergeDefaultEvictionSettings", "cgroupsPerQOS")
 _BOOL_MAPS = ("featureGates",)
 
@@ -75,6 +88,8 @@ def decode_errors(excerpt: Mapping[str, Any]) -> Iterator[StartError]:
         yield StartError(path, f'failed to decode: no kind "{kind}" is registered for version "{version}"', fix)
     for name in _STRINGS:
         yield from _scalar(name, excerpt.get(name), str)
+    for name in COUNTS:
+        yield from _integer(name, excerpt.get(name))
     for name in _BOOLS:
         yield from _scalar(name, excerpt.get(name), bool)
     for name in _STRING_MAPS:
@@ -88,6 +103,11 @@ def decode_errors(excerpt: Mapping[str, Any]) -> Iterator[StartError]:
 def _scalar(path: str, found: Any, wanted: type) -> Iterator[StartError]:
     if found is not None and not isinstance(found, wanted):
         yield _mistyped(path, found, wanted)
+
+
+def _integer(path: str, found: Any) -> Iterator[StartError]:
+    if isinstance(found, bool) or not isinstance(found, int | None):
+        yield _mistyped(path, found, int)
 
 
 def _mapping(path: str, found: Any, wanted: type) -> Iterator[StartError]:
@@ -121,9 +141,7 @@ def _reserved_memory(found: Any) -> Iterator[StartError]:
         if not isinstance(entry, Mapping):
             yield _mistyped(path, entry, dict)
             continue
-        node = entry.get("numaNode")
-        if isinstance(node, bool) or not isinstance(node, int | None):
-            yield _mistyped(f"{path}.numaNode", node, int)
+        yield from _integer(f"{path}.numaNode", entry.get("numaNode"))
         yield from _limits(f"{path}.limits", entry.get("limits"))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.core.kubelet import config, features, reservation
-from webhook.core.kubelet.excerpt import Case, StartError, decode_errors
+from webhook.core.kubelet.excerpt import COUNTS, Case, StartError, decode_errors
 from webhook.core.kubelet.machine import Machine, format_set
 from webhook.core.kubelet.start_memory import memory_policy
 from webhook.core.kubelet.start_options import cpu_policy, numa_node_count, topology_options
@@ -55,6 +55,13 @@ def start_errors(excerpt: Mapping[str, Any], minor: int, machine: Machine) -> It
 def _feature_gates(case: Case) -> Iterator[StartError]:
     for gate, message in features.gate_errors(case.minor, case.excerpt.get("featureGates") or {}):
         yield StartError(f"featureGates[{gate}]", message)
+
+
+def _counts(case: Case) -> Iterator[StartError]:
+    for name, flag in COUNTS.items():
+        found = case.excerpt.get(name) or 0
+        if found < 0:
+            yield _invalid(name, f"{name} ({flag}) {found} must not be a negative number")
 
 
 def _policies(case: Case) -> Iterator[StartError]:
@@ -168,7 +175,7 @@ def _invalid(path: str, message: str) -> StartError:
 
 _STAGES: tuple[tuple[_Rule, ...], ...] = (
     (_feature_gates,),
-    (_policies, _enforcement, _reserved_cpu_list, _reserved_memory_list),
+    (_counts, _policies, _enforcement, _reserved_cpu_list, _reserved_memory_list),
     (_reserved_cpus_online,),
     (_kube_reserved,),
     (_system_reserved,),

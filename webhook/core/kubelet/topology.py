@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
-from itertools import product
+from itertools import chain, permutations, product
 from math import prod
 from operator import and_, or_
 
 from webhook.core.kubelet import masks
 from webhook.core.kubelet.config import KubeletConfig
-from webhook.core.kubelet.contract import Hint, Hints, KubeletPanicError
+from webhook.core.kubelet.contract import ChancePanicError, Hint, Hints, KubeletPanicError
 from webhook.core.kubelet.machine import Machine
 
 NONE = "none"
@@ -69,18 +69,13 @@ class TopologyPolicy:
         Raises:
             KubeletPanicError: where prefer-closest-numa-nodes looks up a distance that the machine does not list.
         """
-        lists = filtered(provided)
-        if not self.singles:
-            hint = self._best(lists)
-            return Merged(hint, hint.preferred or self.name == BEST_EFFORT)
-        hint = self._best([_single(hints) for hints in lists])
-        if hint.mask == self.everything:
-            hint = Hint(None, hint.preferred)
-        return Merged(hint, hint.preferred)
+        if self.singles:
+            hint = self._best([_single(hints) for hints in filtered(provided)])
+            return Merged(Hint(None, hint.preferred) if hint.mask == self.everything else hint, hint.preferred)
+        hint = self._best_in_any_order(list(provided)) if self._misses_distances() else self._best(filtered(provided))
+        return Merged(hint, hint.preferred or self.name == BEST_EFFORT)
 
     def _best(self, lists: Sequence[HintList]) -> Hint:
-        if self._misses_distances() and prod(map(len, lists)) <= _MOST_COMBINATIONS:
-            return self._best_of_all(lists)
         if preferred := _preferred(lists, self.everything):
             return Hint(self._pick(preferred, _width), preferred=True)
         if self.name == BEST_EFFORT:
@@ -96,15 +91,35 @@ class TopologyPolicy:
             return False
         return any(len(row) < self.everything.bit_length() for row in self.distances.values())
 
-    def _best_of_all(self, lists: Sequence[HintList]) -> Hint:
-        """Go through all combinations in the kubelet's order: which distances it looks up depends on it."""
+    def _best_in_any_order(self, provided: Sequence[Hints]) -> Hint:
+        """Return the best hint where distances are missing: whether one of them is looked up hangs on the order of combinations.
+
+        The kubelet walks a provider's resources in the random order of a Go map.
+        """
+        panic = "index out of range: the distances of some NUMA nodes are missing"
+        orders = [set(permutations(filtered([hints]))) for hints in provided]
+        if prod(map(len, filtered(provided))) * prod(map(len, orders)) > _MOST_COMBINATIONS:
+            raise ChancePanicError(panic)
+        found = {self._best_of_all(tuple(chain.from_iterable(order))) for order in product(*orders)}
+        best = {hint for hint in found if hint is not None}
+        if not best:
+            raise KubeletPanicError(panic)
+        if len(found) > 1:
+            raise ChancePanicError(panic)
+        return best.pop()
+
+    def _best_of_all(self, lists: Sequence[HintList]) -> Hint | None:
+        """Go through all combinations in this order; None: the kubelet panics."""
         distances = self.distances or {}
         aim = max((_narrowest(hints) for hints in lists), default=0)
         best: Hint | None = None
         for combination in product(*lists):
             found = _merged(combination, self.everything)
-            if found.mask and (best is None or _better(found, best, aim, distances)):
-                best = found
+            try:
+                if found.mask and (best is None or _better(found, best, aim, distances)):
+                    best = found
+            except IndexError:
+                return None
         return best or Hint(self.everything, preferred=False)
 
     def _pick(self, candidates: Collection[int], order: Order) -> int:
@@ -210,9 +225,10 @@ def _better(found: Hint, best: Hint, aim: int, distances: dict[int, tuple[int, .
 
 
 def _spread(mask: int, distances: dict[int, tuple[int, ...]]) -> int:
-    """Return the sum of the distances between all nodes of a mask; equal widths make it as good as the average."""
+    """Return the sum of the distances between all nodes of a mask; equal widths make it as good as the average.
+
+    Raises:
+        IndexError: where the machine lists no such distance.
+    """
     nodes = masks.ids(mask)
-    try:
-        return sum(distances[one][other] for one in nodes for other in nodes)
-    except IndexError:
-        raise KubeletPanicError(f"index out of range: distances of the NUMA nodes {nodes}") from None
+    return sum(distances[one][other] for one in nodes for other in nodes)

@@ -94,7 +94,7 @@ def _amount(path: str, name: str, amount: int, *, pod_level: bool) -> Iterator[s
         yield f"{path}: no resource that may stand here"
     if amount < 0:
         yield f"{path}: {_text(name, amount)} is negative"
-    if is_extended(name) and not quantities.is_whole(amount):
+    if is_extended(name) and quantities.milli(amount) % 1000:
         yield f"{path}: {_text(name, amount)} is not whole"
     if is_hugepages(name) and not _whole_pages(name, amount):
         yield f"{path}: {_text(name, amount)} is no whole number of pages"

@@ -73,6 +73,21 @@ def test_a_kubelet_that_does_not_start_judges_nothing():
         assert verdict.outcome is Outcome.REFUSED
 
 
+@pytest.mark.parametrize("gpus", [(1, 2, 1), (1, 1, 1)])
+def test_a_panic_by_chance_is_not_certain(gpus: tuple[int, int, int]):
+    nodes = [numa(index, 4, "8Gi", devices={GPU: count, NIC: 1}) for index, count in zip((0, 2, 3), gpus, strict=True)]
+    nodes[2]["devices"][NIC] = 2
+    options = {"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "true"}}
+    config = {"topologyManagerPolicy": BEST_EFFORT, "topologyManagerScope": "pod", **options}
+    verdict = judge(
+        node(tables.node_class(nodes, config, sockets=1, threads=1)), tables.pod(container("a", None, None, 3, nic=3))
+    )
+
+    assert verdict.reason == "KubeletPanic"
+    assert verdict.certain is (gpus == (1, 0, 3))
+    assert verdict.outcome is (Outcome.REFUSED if verdict.certain else Outcome.UNKNOWN)
+
+
 def test_the_api_server_comes_first():
     verdict = judge(two_nodes(), tables.pod(container("main", "8", "64Gi", nic="1.5")))
 

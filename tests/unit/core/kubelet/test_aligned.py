@@ -69,7 +69,7 @@ def test_a_device_on_several_nodes_may_share_none():
     assert reasons(holding(gpu=(1,), nic=(1,)), container(gpu=1, nic=1), idle) == ["DevicesApart"]
 
 
-@pytest.mark.parametrize("view", [container("i", Kind.INIT, gpu=1), container(cpu=1), container(gpu=0)])
+@pytest.mark.parametrize("view", [container("i", Kind.INIT, gpu=1), container(cpu=1), container(gpu=0), container(gpu="20E")])
 def test_only_what_keeps_running_with_devices_counts(view: ContainerView):
     assert reasons(holding(gpu=(1, 0)), view) == ["NoDeviceContainer"]
 

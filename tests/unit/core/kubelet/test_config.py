@@ -57,6 +57,7 @@ STARTS: list[tuple[dict[str, Any], Topology | None, int]] = [
     ({"enforceNodeAllocatable": ["none"], "cgroupsPerQOS": False}, None, 37),
     ({"evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "1m"}}, None, 37),
     ({"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "unheardOf": 1}, None, 37),
+    ({"maxPods": 0, "podsPerCore": 4, "registryPullQPS": None}, None, 37),
 ]
 
 
@@ -92,6 +93,11 @@ REFUSES: list[tuple[dict[str, Any], Topology | None, int, str, str]] = [
     ),
     ({"reservedMemory": [{"limits": ["1Gi"]}]}, None, 37, "reservedMemory[0].limits", "of type map"),
     ({"reservedMemory": [{"limits": {"memory": "much"}}]}, None, 37, "reservedMemory[0].limits[memory]", "quantity"),
+    ({"maxPods": "110"}, None, 37, "maxPods", "cannot unmarshal string .* KubeletConfiguration.maxPods of type int32"),
+    ({"maxPods": True}, None, 37, "maxPods", "cannot unmarshal bool"),
+    ({"maxPods": -1}, None, 37, "maxPods", r"maxPods \(--max-pods\) -1 must not be a negative number"),
+    ({"maxPods": -1}, None, 34, "maxPods", r"maxPods \(--max-pods\) -1 must not be a negative number"),
+    ({"eventRecordQPS": -5}, None, 37, "eventRecordQPS", r"eventRecordQPS \(--event-qps\) -5 must not be"),
     ({"featureGates": {"Bogus": True}}, None, 37, "featureGates[Bogus]", "unrecognized feature gate: Bogus"),
     ({"topologyManagerPolicy": "strict"}, None, 37, "topologyManagerPolicy", 'topologyManagerPolicy .* "strict" must be one of'),
     ({"topologyManagerScope": "Pod"}, None, 37, "topologyManagerScope", '"Pod" must be one of'),

@@ -73,8 +73,8 @@ def test_only_guaranteed_pods_count(qos: str):
     assert not manager.pinned
 
 
-@pytest.mark.parametrize("amount", ["1500m", "20E"])
-def test_a_fraction_of_a_byte_gives_no_hint_and_then_fails(amount: str):
+@pytest.mark.parametrize("amount", ["1500m", "20E", "20Ei", "20000000000000000001"])
+def test_what_no_int64_holds_gives_no_hint_and_then_fails(amount: str):
     view = container(memory=amount)
     manager = memory_manager(TWO, pod(view))
 

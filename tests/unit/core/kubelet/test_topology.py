@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.kubelet.make import hints, written
-from webhook.core.kubelet.contract import Hint, KubeletPanicError
+from webhook.core.kubelet.contract import ChancePanicError, Hint, KubeletPanicError
 from webhook.core.kubelet.topology import TopologyPolicy, filtered
 
 SINGLE, RESTRICTED, BEST_EFFORT = "single-numa-node", "restricted", "best-effort"
@@ -73,6 +73,26 @@ def test_a_missing_distance_panics():
     with pytest.raises(KubeletPanicError):
         policy.merge([{"gpu": hints("0T", "5T", "0,5F")}])
     assert policy.merge([{"gpu": hints("0T")}]).hint == Hint(1, preferred=True)
+
+
+def test_the_random_order_of_one_managers_resources_decides_whether_a_missing_distance_panics():
+    policy = TopologyPolicy(RESTRICTED, 0b1011, {0: (10, 21, 21), 1: (21, 10, 21), 3: (21, 21, 10)})
+    gpu, nic = hints("0T", "3T", "1,3F"), hints("1,3T", "0,1,3F")
+
+    with pytest.raises(ChancePanicError):
+        policy.merge([{"gpu": gpu, "nic": nic}])
+    with pytest.raises(KubeletPanicError) as panic:
+        policy.merge([{"gpu": gpu}, {"memory": nic}])
+    assert not isinstance(panic.value, ChancePanicError)
+    assert policy.merge([{"nic": nic}, {"cpu": gpu}]).hint == Hint(0b1010, preferred=False)
+
+
+def test_too_many_hints_to_see_which_distances_are_missing():
+    policy = TopologyPolicy(BEST_EFFORT, 0b1011, {0: (10, 21, 21), 1: (21, 10, 21), 3: (21, 21, 10)})
+    found = hints("0T", "1T", "3T", "0,1F", "0,3F", "1,3F", "0,1,3F")
+
+    with pytest.raises(ChancePanicError):
+        policy.merge([{str(index): found for index in range(6)}])
 
 
 # --- the fold against the kubelet's own way: every combination of one hint of each list -----------------------------------

@@ -41,6 +41,8 @@ def problem(pod: JSON, minor: int = 37) -> str | None:
         one({"kubernetes.io/batch": "1"}),
         one({"ephemeral-storage": "1Gi"}, {"ephemeral-storage": "1Mi"}),
         one({GPU: "1000m"}),
+        one({GPU: "20E"}),
+        one({"cpu": "1", "memory": "20000000000000000001"}, {"memory": "10E"}),
         two("a", "b"),
         pod_level({"limits": {"cpu": "2", "memory": "2Gi"}}, cpu="2", memory="1Gi"),
         pod_level({}),
@@ -58,6 +60,8 @@ def test_accepted(pod: JSON):
         (one({GPU: "2"}, {GPU: "1"}), f"spec.containers[0].resources.requests[{GPU}]"),
         (one(None, {GPU: "1"}), f"spec.containers[0].resources.limits[{GPU}]"),
         (one({GPU: "1.5"}), f"spec.containers[0].resources.limits[{GPU}]"),
+        # the API server looks at thousandths, and of so many an int64 holds the lowest bits only
+        (one({GPU: "20000000000000000001"}), f"spec.containers[0].resources.limits[{GPU}]"),
         (one({"cpu": "-1"}), "spec.containers[0].resources.limits[cpu]"),
         (one({"hugepages-1Gi": "1Gi"}), "spec.containers[0].resources"),
         (one({"hugepages-1Gi": "512Mi", "cpu": "1"}), "spec.containers[0].resources.limits[hugepages-1Gi]"),

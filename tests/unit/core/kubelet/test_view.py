@@ -127,9 +127,17 @@ def test_blanks_around_an_amount_are_dropped():
 
 @pytest.mark.parametrize(
     ("amount", "value_read"),
-    [("9E", 9 * 10**18), ("20E", 0), ("1e20", 0), ("20Ei", 2**63 - 1), ("20000000000000000000", 2**63 - 1)],
+    [
+        ("9E", 9 * 10**18),
+        ("20E", 0),
+        ("1e20", 0),
+        ("20Ei", 2**63 - 1),
+        ("20000000000000000000", 0),  # 20E
+        ("20000000000000000001", 20 * 10**18 + 1 - 2**64),
+        ("9223372036854775808", -(2**63)),
+    ],
 )
-def test_more_than_an_int64_holds_reads_as_nothing_or_as_the_most(amount: str, value_read: int):
+def test_more_than_an_int64_holds_reads_as_nothing_or_as_its_lowest_bits(amount: str, value_read: int):
     (found,) = stored(pod({"limits": {"memory": amount}})).containers
 
     assert value(found.requests["memory"]) == value_read
