@@ -84,7 +84,7 @@ def test_a_panic_by_chance_is_not_certain(gpus: tuple[int, int, int]):
     )
 
     assert verdict.reason == "KubeletPanic"
-    assert verdict.certain is (gpus == (1, 0, 3))
+    assert verdict.certain is (gpus == (1, 1, 1))
     assert verdict.outcome is (Outcome.REFUSED if verdict.certain else Outcome.UNKNOWN)
 
 
