@@ -12,9 +12,10 @@ from tests.e2e.controlplane.plane import until
 from tls.certificates import signed_by
 from tls.files import PairFiles
 from tls.rotation import Lives
-from webhook.cluster.api import ClusterError, connect
+from webhook.cluster.api import connect
 from webhook.cluster.authority import AuthoritySecret
 from webhook.cluster.bundles import Configurations, trusts
+from webhook.cluster.errors import ClusterError
 from webhook.cluster.keeper import Keeper
 
 NOW = dt.datetime.now(dt.UTC)

@@ -7,8 +7,8 @@ import pytest
 from tests.e2e.controlplane.plane import until
 from tests.e2e.rig.cluster import pod
 from webhook.cluster import devices
-from webhook.cluster.api import ClusterError
 from webhook.cluster.claims import CachedLookup
+from webhook.cluster.errors import ClusterError
 from webhook.core.dra.manifests import claim_of
 from webhook.core.dra.references import TEMPLATE, Reference
 

@@ -12,7 +12,7 @@ from tests.e2e.controlplane.plane import until
 from tests.e2e.controlplane.processes import Process, answers, free_ports
 from tests.e2e.rig.cluster import pod
 from tests.e2e.rig.replica import NUMALIGN
-from webhook.cluster.api import ClusterError
+from webhook.cluster.errors import ClusterError
 
 
 @pytest.fixture(scope="module")

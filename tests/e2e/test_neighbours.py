@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.controlplane.plane import until
 from tests.e2e.rig.cluster import pod
 from tests.e2e.rig.injector import Injector
-from webhook.cluster.api import ClusterError
+from webhook.cluster.errors import ClusterError
 
 pytestmark = pytest.mark.usefixtures("cluster")
 H100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}

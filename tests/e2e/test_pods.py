@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.e2e.rig.cluster import pod
-from webhook.cluster.api import ClusterError
+from webhook.cluster.errors import ClusterError
 
 pytestmark = pytest.mark.usefixtures("cluster")
 PODS = "/api/v1/namespaces/strict/pods"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.controlplane.plane import until
 from tests.e2e.rig.cluster import OVERLAY, pod
-from webhook.cluster.api import ClusterError
+from webhook.cluster.errors import ClusterError
 
 MODE = "numalign.io/mode"
 

@@ -50,7 +50,7 @@ def cluster_options(command: Command) -> Callable[..., Any]:
 @contextmanager
 def cluster_errors() -> Iterator[None]:
     """Turn a failed call into a line on stderr and exit code 2."""
-    from webhook.cluster.api import ClusterError  # noqa: PLC0415  40 MB, only for those who talk to a cluster
+    from webhook.cluster.errors import ClusterError  # noqa: PLC0415
 
     try:
         yield

@@ -35,6 +35,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--policy", "policy_file", type=_FILE, metavar="FILE", help="What the registered webhooks are compared with.")
 @click.option("--drift-file", type=_FILE, metavar="FILE", help="Where their differences are written, one a line.")
 @click.option("--devices-file", type=_FILE, metavar="FILE", help="Where the cluster's DRA devices are written.")
+@click.option("--limits-file", type=_FILE, metavar="FILE", help="Where the cluster's LimitRanges are written.")
+@click.option("--claims-socket", type=_FILE, metavar="SOCKET", help="Where single claims and templates are read for the server.")
 @click.option("--every", default=ROUND_SECONDS, show_default=True, help="Seconds between rounds.")
 @click.option("--leaf-days", default=7.0, show_default=True, help="Life of the serving certificate; renewed at two thirds of it.")
 @click.option(
@@ -51,6 +53,7 @@ def keep(place: Place, every: float, once: bool, **options: Any) -> None:
 
     logs.configure()
     rounds = _Rounds(place, options)
+    _start_readers(place, options)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -67,6 +70,20 @@ def service_hosts(service: str, namespace: str) -> tuple[str, ...]:
     return (f"{service}.{namespace}", f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local")
 
 
+def _start_readers(place: Place, options: Mapping[str, Any]) -> None:
+    """Start what tells the server of the cluster between rounds, in threads that end with the process."""
+    from webhook.cluster.claims import DEADLINE  # noqa: PLC0415
+    from webhook.cluster.limits import LimitsFile  # noqa: PLC0415
+    from webhook.cluster.relay import Relay  # noqa: PLC0415
+    from webhook.server import logs  # noqa: PLC0415
+
+    log, api = logs.logger("certs"), place.secret.api
+    if options["limits_file"] is not None:
+        LimitsFile(api, options["limits_file"], lambda error: log.warning("LimitRanges not read", problem=str(error))).start()
+    if options["claims_socket"] is not None:
+        Relay(api, options["claims_socket"], DEADLINE).start()
+
+
 class _Rounds:
     """Round after round of a keeper, and a look at what is registered."""
 
@@ -81,7 +98,7 @@ class _Rounds:
 
     def next(self) -> bool | None:
         """Do a round and tell whether it changed anything; None: it failed. A server with an old certificate is no outage."""
-        from webhook.cluster.api import ClusterError  # noqa: PLC0415
+        from webhook.cluster.errors import ClusterError  # noqa: PLC0415
 
         try:
             self._write_devices()
@@ -97,7 +114,8 @@ class _Rounds:
     def _write_devices(self) -> None:
         """Write the cluster's DRA devices. Without the file the server would not start, so there is always one, and first."""
         from webhook.cluster import devices  # noqa: PLC0415
-        from webhook.cluster.api import ClusterError  # noqa: PLC0415
+        from webhook.cluster.errors import ClusterError  # noqa: PLC0415
+        from webhook.cluster.files import replace  # noqa: PLC0415
 
         file, self._until_devices = self._options["devices_file"], self._until_devices - 1
         if file is None or self._until_devices > 0:
@@ -109,7 +127,7 @@ class _Rounds:
         except ClusterError as error:
             self._log.warning("devices not written", problem=str(error))
             if not file.exists():
-                devices.replace(file, devices.listing((), ()))
+                replace(file, devices.listing((), ()))
 
     def _look(self) -> None:
         """Write how the registered webhooks differ from the policy's, and log it when it changes."""

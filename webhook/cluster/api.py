@@ -6,7 +6,8 @@ Objects stay the dicts they came as: the client's typed models would drop or ref
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -15,31 +16,18 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
+from webhook.cluster.errors import ClusterError
+
 FIELD_MANAGER: Final = "numalign"
 CALL_SECONDS: Final = 10.0
+WATCH_SECONDS: Final = 300
+SILENCE_SECONDS: Final = 100.0
+"""Bookmarks come about once a minute; a connection on which nothing comes for longer is dead."""
 
 _APPLY: Final = "application/apply-patch+yaml"
 _JSON: Final = "application/json"
 
 Json = dict[str, Any]
-
-
-class ClusterError(Exception):
-    """A call that failed: `status` as HTTP says, 0 where the API server was not reached."""
-
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
-
-    @property
-    def is_missing(self) -> bool:
-        """There is no such object."""
-        return self.status == HTTPStatus.NOT_FOUND
-
-    @property
-    def is_conflict(self) -> bool:
-        """Someone else was first: read again, and decide again."""
-        return self.status == HTTPStatus.CONFLICT
 
 
 class Api:
@@ -97,25 +85,61 @@ class Api:
         Raises:
             ClusterError: the call failed.
         """
-        headers = {"Accept": _JSON, "Content-Type": content_type}
+        answer = self._answer(method, path, body, query or {}, content_type, seconds)
+        with _reading(f"{method} {path}"):
+            return dict(json.loads(bytes(answer.read())))
+
+    def watch(self, path: str, version: str) -> Iterator[Json]:
+        """Yield what happens in the collection `path` from a version on, until the API server ends it after some minutes.
+
+        Raises:
+            ClusterError: the call failed, or nothing came for longer than bookmarks are apart.
+        """
+        query = {
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        answer = self._answer("GET", path, None, query, _JSON, (CALL_SECONDS, SILENCE_SECONDS))
+        with _reading(f"watching {path}"), closing(answer.response):
+            for line in answer.response:
+                yield dict(json.loads(line))
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        query: Mapping[str, str],
+        content_type: str,
+        seconds: float | tuple[float, float],
+    ) -> Any:
+        """Return an answer of which nothing but the head has been read."""
         method, url, headers, payload, _ = self._client.param_serialize(
             method,
             path,
-            query_params=list((query or {}).items()),
-            header_params=headers,
+            query_params=list(query.items()),
+            header_params={"Accept": _JSON, "Content-Type": content_type},
             body=body,
             auth_settings=["BearerToken"],
         )
-        try:
-            answer = self._client.call_api(method, url, headers, payload, _request_timeout=seconds)
-            text = bytes(answer.read())  # type: ignore[no-untyped-call]
-        except ApiException as error:
-            raise _failure(int(error.status or 0), str(error.body or error.reason)) from error
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ClusterError(f"{method} {path}: the API server was not reached: {error}") from error
-        if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            raise _failure(answer.status, text.decode(errors="replace"))
-        return dict(json.loads(text))
+        with _reading(f"{method} {path}"):
+            try:
+                answer: Any = self._client.call_api(method, url, headers, payload, _request_timeout=seconds)
+            except ApiException as error:
+                raise _failure(int(error.status or 0), str(error.body or error.reason)) from error
+            if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+                raise _failure(answer.status, bytes(answer.read()).decode(errors="replace"))
+            return answer
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise ClusterError(f"{what}: the API server was not reached: {error}") from error
 
 
 def _failure(status: int, body: str) -> ClusterError:

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from tls.certificates import CertificateError, bundle, read_certificate, read_pair
 from tls.rotation import Authority
-from webhook.cluster.api import Api, ClusterError, Json
+from webhook.cluster.api import Api, Json
+from webhook.cluster.errors import ClusterError
 
 SWITCHED: Final = "numalign.io/switched"
 

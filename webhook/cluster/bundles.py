@@ -14,7 +14,8 @@ from typing import Any, Final
 from cryptography import x509
 
 from tls.certificates import bundle
-from webhook.cluster.api import Api, ClusterError, Json
+from webhook.cluster.api import Api, Json
+from webhook.cluster.errors import ClusterError
 from webhook.core.webhookconfig import entry_names
 
 KINDS: Final = {

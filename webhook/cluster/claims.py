@@ -1,4 +1,4 @@
-"""Claims and templates that pods refer to, read from the API server within a deadline and remembered for a while.
+"""Claims and templates that pods refer to, read by the sidecar within a deadline and remembered for a while.
 
 A pod that is being created waits for this. So an answer that does not come soon is none, and after one that did not come nobody
 is asked for some seconds.
@@ -11,9 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Final, Protocol
+from typing import Final
 
-from webhook.cluster.api import ClusterError, Json
+from webhook.cluster.errors import ClusterError
+from webhook.cluster.relay import Reader
+from webhook.core.dra.devices import Json
 from webhook.core.dra.references import TEMPLATE, LookupFailedError, Reference
 
 DEADLINE: Final = 0.3
@@ -24,14 +26,6 @@ MISSING_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 5.0
 _REMEMBERED: Final = 4096
 _PATH: Final = "/apis/resource.k8s.io/v1/namespaces"
-
-
-class Reader(Protocol):
-    """The one call that is needed of `Api`."""
-
-    def call(self, method: str, path: str, *, seconds: float) -> Json:
-        """Return the object at a path; see `Api.call`."""
-        ...
 
 
 @dataclass(slots=True)

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from webhook.cluster.api import Api, ClusterError, Json
+from webhook.cluster.api import Api, Json
+from webhook.cluster.errors import ClusterError
+from webhook.cluster.files import replace
 from webhook.core.dra.devices import distinct
 from webhook.core.dra.slices import class_problems, devices_by_node, spec_problems
 
@@ -33,16 +35,6 @@ def write(api: Api, file: Path) -> bool:
     if len(text) > MAX_BYTES:
         raise ClusterError(f"the cluster's devices take {len(text)} bytes, and at most {MAX_BYTES} are read")
     return replace(file, text)
-
-
-def replace(file: Path, text: str) -> bool:
-    """Put a text in place of a file's at once; tell whether it differs."""
-    if file.exists() and file.read_text(encoding="utf-8") == text:
-        return False
-    fresh = file.with_name(f".{file.name}.new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(file)
-    return True
 
 
 def listing(classes: Iterable[Json], slices: Iterable[Json]) -> str:

@@ -15,9 +15,9 @@ from cryptography import x509
 from tls import rotation
 from tls.files import PairFiles
 from tls.rotation import Authority, Lives
-from webhook.cluster.api import ClusterError
 from webhook.cluster.authority import AuthoritySecret, Stored
 from webhook.cluster.bundles import Configurations
+from webhook.cluster.errors import ClusterError
 
 
 @dataclass(slots=True)

@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from webhook.config.catalogue import load_catalogue
 from webhook.config.documents import ConfigError, ConfigWarning
+from webhook.config.limits import load_limits
 from webhook.config.load import builtin_names, load_classes, load_policy
 from webhook.core.dra.references import Lookup
 from webhook.core.snapshot import Snapshot
 
 DEFAULT_SECONDS: Final = 10.0
+LIMITS_SECONDS: Final = 1.0
+"""Between looks at the LimitRanges: someone made one, and creates a pod next."""
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 """Path, modification time, size and inode of everything that was read; changes when any of it does."""
@@ -64,6 +67,7 @@ class Live:
         all_builtin: bool = False,
         every: float = DEFAULT_SECONDS,
         lookup: Lookup | None = None,
+        limits: Path | None = None,
     ) -> None:
         """Load the files once; what is wrong with them is in `status`.
 
@@ -71,19 +75,22 @@ class Live:
             policy: the policy's file, by default the shipped one.
             classes: files and directories of node classes.
             all_builtin: every built-in class counts, whatever the policy names.
-            lookup: reads the claims that pods refer to.
             every: seconds between two looks at the files, once `start` was called.
+            lookup: reads the claims that pods refer to.
+            limits: the file of the cluster's LimitRanges, which may come later, change often, and be bad without harm.
         """
         self._policy_file, self._class_paths = policy, tuple(classes)
-        self._all_builtin, self._every, self._lookup = all_builtin, every, lookup
+        self._all_builtin, self._every, self._lookup, self._limits_file = all_builtin, every, lookup, limits
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._listeners: list[Listener] = []
         self._snapshot = Snapshot(catalogue=load_catalogue(), generation=0)
         self._stamp: Stamp | None = None
+        self._limits_stamp: Stamp = ()
         self.status = Status()
         self.check_now()
+        self.check_limits()
 
     def current(self) -> Snapshot:
         """Return the set in force; with generation 0 an empty one, for nothing good was loaded yet."""
@@ -107,6 +114,22 @@ class Live:
             listener(self.status)
         return True
 
+    def check_limits(self) -> bool:
+        """Read the LimitRanges anew if their file changed; return whether it did. The rest of the set stays as it is."""
+        with self._lock:
+            stamp = _stamp((self._limits_file,) if self._limits_file else ())
+            if stamp == self._limits_stamp:
+                return False
+            assert self._limits_file is not None  # noqa: S101  without a file there is nothing that could change
+            self._limits_stamp = stamp
+            limits, warnings = load_limits(self._limits_file)
+            if limits is not None:
+                self._snapshot = self._snapshot.knowing(limits)
+            status = replace(self.status, warnings=warnings)
+        for listener in self._listeners if warnings else ():
+            listener(status)
+        return True
+
     def start(self) -> None:
         """Look at the files every few seconds, in a thread of its own."""
         if self._thread is None:
@@ -121,8 +144,15 @@ class Live:
             self._thread = None
 
     def _watch(self) -> None:
-        while not self._stopped.wait(self._every):
-            self.check_now()
+        """Look at the LimitRanges more often than at the rest, which takes longer to load and changes seldom."""
+        pause = min(self._every, LIMITS_SECONDS)
+        since = 0.0
+        while not self._stopped.wait(pause):
+            self.check_limits()
+            since += pause
+            if since >= self._every:
+                since = 0.0
+                self.check_now()
 
     def _paths(self) -> tuple[Path, ...]:
         return (*([self._policy_file] if self._policy_file else ()), *self._class_paths)
@@ -142,7 +172,8 @@ class Live:
             self.status = Status(self._snapshot.generation, errors, loaded.warnings)
             return
         generation = self._snapshot.generation + 1
-        self._snapshot = Snapshot(policy, load_catalogue(policy), loaded.classes, generation, loaded.inventory, self._lookup)
+        catalogue, limits = load_catalogue(policy), self._snapshot.limits
+        self._snapshot = Snapshot(policy, catalogue, loaded.classes, generation, loaded.inventory, self._lookup, limits)
         self.status = Status(generation, (), loaded.warnings)
 
 

@@ -145,20 +145,19 @@ def _load(settings: Settings) -> Live:
         classes=settings.classes,
         all_builtin=settings.demo and not settings.classes,
         every=settings.reload_seconds,
-        lookup=_lookup() if settings.lookup_claims else None,
+        lookup=_lookup(settings.lookup_claims) if settings.lookup_claims else None,
+        limits=settings.limits_file,
     )
     if live.status.errors:
         raise ServeError("\n".join(map(str, live.status.errors)))
     return live
 
 
-def _lookup() -> Lookup:
-    from webhook.cluster import api, claims  # noqa: PLC0415  40 MB, for those who look claims up
+def _lookup(socket_file: Path) -> Lookup:
+    from webhook.cluster.claims import CachedLookup  # noqa: PLC0415  for those who look claims up
+    from webhook.cluster.relay import RelayClient  # noqa: PLC0415
 
-    try:
-        return claims.CachedLookup(api.connect())
-    except api.ClusterError as error:
-        raise ServeError(f"--lookup-claims: {error}") from error
+    return CachedLookup(RelayClient(socket_file))
 
 
 @contextmanager

@@ -22,7 +22,8 @@ class Settings:
         threads: requests handled at once.
         drain_file: exists: the pod is on its way out (see `health.Drain`).
         drift_file: what `numalign certs keep` writes about the registered webhook configurations.
-        lookup_claims: read the claims and templates that pods refer to from the API server.
+        lookup_claims: the socket at which `numalign certs keep` reads the claims and templates that pods refer to.
+        limits_file: what it writes about the cluster's LimitRanges.
         log_level: debug, info, warning or error.
         reload_seconds: between looks at the policy and class files.
         demo: make a certificate, put all built-in classes in force if no others are named, post a few reviews, print the answers.
@@ -41,7 +42,8 @@ class Settings:
     threads: int = 16
     drain_file: Path | None = None
     drift_file: Path | None = None
-    lookup_claims: bool = False
+    lookup_claims: Path | None = None
+    limits_file: Path | None = None
     log_level: str = "info"
     reload_seconds: float = 10.0
     demo: bool = False

@@ -20,7 +20,8 @@ import yaml
 from tests.e2e.controlplane.binaries import Binaries
 from tests.e2e.controlplane.pki import ADMIN, CONTROLLER_MANAGER, SCHEDULER, WEBHOOK_CLIENT, Pki
 from tests.e2e.controlplane.processes import DiedError, Process, answers, free_ports
-from webhook.cluster.api import Api, ClusterError, connect
+from webhook.cluster.api import Api, connect
+from webhook.cluster.errors import ClusterError
 
 SERVICES = "127.96.0.0/16"
 _CONTROLLERS = "*,-node-lifecycle-controller,-taint-eviction-controller"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from webhook.cluster.api import ClusterError
 from webhook.cluster.claims import DEADLINE, FOUND_SECONDS, MISSING_SECONDS, PAUSE_SECONDS, CachedLookup
+from webhook.cluster.errors import ClusterError
 from webhook.core.dra.references import LookupFailedError, Reference
 
 TEMPLATE = Reference("gpus", "ResourceClaimTemplate", "t", 0)

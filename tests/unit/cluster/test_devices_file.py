@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.core.dra.claiming import GPU, on
 from webhook.cluster import devices
-from webhook.cluster.api import ClusterError
+from webhook.cluster.errors import ClusterError
 from webhook.config.load import load_classes
 
 

@@ -1,5 +1,6 @@
 """The set in force: what changes on disk comes in as a whole, and what is bad stays out. No clock: each look is asked for."""
 
+import json
 import os
 import threading
 from copy import deepcopy
@@ -232,3 +233,62 @@ def test_the_thread_looks_by_itself(files):
     finally:
         live.stop()
     assert live.check_now() is False
+
+
+def limits(most):
+    spec = {"limits": [{"type": "Pod", "max": {"cpu": most}}]}
+    return json.dumps({"items": [{"metadata": {"namespace": "team", "name": "bounds"}, "spec": spec}]})
+
+
+def most(live):
+    return [bound.amount // 10**9 for bound in live.current().limits.get("team", ())]
+
+
+@pytest.fixture
+def with_limits(files):
+    return Live(policy=files / "policy.yaml", classes=[files / "classes"], limits=files / "limits.json")
+
+
+def test_limit_ranges_may_come_later_and_change(with_limits, files):
+    before = with_limits.current()
+    assert most(with_limits) == []
+    write(files / "limits.json", limits("6"))
+    assert with_limits.check_limits() is True
+    assert most(with_limits) == [6]
+    assert with_limits.check_limits() is False
+    write(files / "limits.json", limits("4"))
+    assert with_limits.check_limits() is True
+    assert most(with_limits) == [4]
+    after = with_limits.current()
+    assert (after.generation, after.candidates is before.candidates, after.remembered is before.remembered) == (1, True, True)
+    (files / "limits.json").unlink()
+    assert with_limits.check_limits() is True
+    assert most(with_limits) == []
+
+
+def test_limit_ranges_stay_when_the_rest_is_loaded_anew(with_limits, files):
+    write(files / "limits.json", limits("6"))
+    with_limits.check_limits()
+    write(files / "policy.yaml", policy("strict"))
+    assert with_limits.check_now()
+    assert (most(with_limits), with_limits.current().generation) == ([6], 2)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", '{"items": {}}', "[" * 100_000, "\xff"])
+def test_bad_limit_ranges_are_told_and_the_last_good_ones_stay(with_limits, files, text):
+    write(files / "limits.json", limits("6"))
+    with_limits.check_limits()
+    told = []
+    with_limits.subscribe(told.append)
+    write(files / "limits.json", text)
+    assert with_limits.check_limits() is True
+    assert most(with_limits) == [6]
+    assert "LimitRanges stay as they were" in str(told[-1].warnings[0])
+    assert told[-1].ok
+    assert with_limits.status.warnings == ()
+
+
+def test_a_file_that_is_bad_at_the_start_keeps_nothing_from_starting(files):
+    write(files / "limits.json", "{")
+    live = Live(policy=files / "policy.yaml", classes=[files / "classes"], limits=files / "limits.json")
+    assert (live.status.ok, live.current().generation, most(live)) == (True, 1, [])

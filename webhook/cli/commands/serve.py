@@ -15,7 +15,9 @@ _DEFAULTS = Settings()
 
 @click.command("serve")
 @config_options
-@click.option("--demo", is_flag=True, help="Make a certificate, use the built-in classes if you name none, post a few reviews, stay up.")
+@click.option(
+    "--demo", is_flag=True, help="Make a certificate, use the built-in classes if you name none, post a few reviews, stay up."
+)
 @click.option("--host", help="Address to listen on. Default: all; in a demo 127.0.0.1.")
 @click.option("--port", default=_DEFAULTS.port, show_default=True, help="Port of the webhook (TLS).")
 @click.option("--metrics-port", default=_DEFAULTS.metrics_port, show_default=True, help="Port of /metrics, /healthz, /readyz.")
@@ -25,7 +27,8 @@ _DEFAULTS = Settings()
 @click.option("--threads", default=_DEFAULTS.threads, show_default=True, help="Requests handled at once.")
 @click.option("--drain-file", type=_FILE, metavar="FILE", help="Once it exists, answer /readyz with 503 and close connections.")
 @click.option("--drift-file", type=_FILE, metavar="FILE", help="What `certs keep` writes about the registered webhooks.")
-@click.option("--lookup-claims", is_flag=True, help="Read the claims that pods refer to from the API server.")
+@click.option("--limits-file", type=_FILE, metavar="FILE", help="What `certs keep` writes about the cluster's LimitRanges.")
+@click.option("--lookup-claims", type=_FILE, metavar="SOCKET", help="Where `certs keep` reads the claims that pods refer to.")
 @click.option("--reload-seconds", default=_DEFAULTS.reload_seconds, show_default=True, help="Between looks at the files.")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default=_DEFAULTS.log_level, show_default=True
