@@ -320,7 +320,7 @@ class SpecSchema(Strict):
     sharing = device_counts(1, load_default=dict)
     device_specs = Choice(("passed", "notPassed", "unknown"), load_default="unknown", data_key="deviceSpecs")
     hami = fields.Nested(HamiSchema, load_default=None)
-    resource_slices = SlicesField(load_default=(), data_key="resourceSlices")
+    resource_slices = SlicesField(load_default=None, data_key="resourceSlices")
     source = Text("a text that says where the figures come from", load_default="")
 
     @validates_schema(skip_on_field_errors=True)

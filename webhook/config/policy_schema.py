@@ -24,9 +24,9 @@ from webhook.config.fields import (
 )
 from webhook.config.nodeclass_schema import API_VERSION, MetadataSchema, PageSize
 from webhook.core.accelerators import COUNTED, Entry, Kind, NumaHint
-from webhook.core.policy import CpuRules, HugepageRules, MemoryRules, Mode, Policy
+from webhook.core.policy import ClaimRules, CpuRules, HugepageRules, MemoryRules, Mode, Policy
 
-_CPU, _MEMORY, _HUGEPAGES = CpuRules(), MemoryRules(), HugepageRules()
+_CPU, _MEMORY, _HUGEPAGES, _CLAIMS = CpuRules(), MemoryRules(), HugepageRules(), ClaimRules()
 _COUNTS: Final[Mapping[str, int | None]] = {"each": 1, "one": 0, "none": None}
 _NOT_RE2: Final = re.compile(r"\(\?[=!<(P]|\\[1-9]")
 _ONE_DOMAIN: Final = re.compile(r"([a-z0-9-]|\\[.]|\[[.]\]|[(]([a-z0-9|-]|\\[.])+[)])+/.+")
@@ -170,6 +170,18 @@ class HugepagesSchema(Strict):
         return HugepageRules(**data)
 
 
+class ClaimsSchema(Strict):
+    """`spec.claims`."""
+
+    shape_pods = Flag(load_default=_CLAIMS.shape_pods, data_key="shapePods")
+    prioritized_list = Flag(load_default=_CLAIMS.prioritized_list, data_key="prioritizedList")
+
+    @post_load
+    def build(self, data: Mapping[str, Any], **_: Any) -> ClaimRules:
+        """Return the core's form."""
+        return ClaimRules(**data)
+
+
 @cache
 def _shipped_exemptions() -> tuple[str, ...]:
     """Return the shipped policy's `exemptNamespaces`: a policy that does not have the field means these, too."""
@@ -193,6 +205,7 @@ class PolicySpecSchema(Strict):
     cpu = fields.Nested(CpuSchema, load_default=_CPU)
     memory = fields.Nested(MemorySchema, load_default=_MEMORY)
     hugepages = fields.Nested(HugepagesSchema, load_default=_HUGEPAGES)
+    claims = fields.Nested(ClaimsSchema, load_default=_CLAIMS)
     shape_shared = Flag(load_default=False, data_key="shapeShared")
     steer = Flag(load_default=True)
     hami = Flag(load_default=True)

@@ -14,7 +14,9 @@ from typing import Any
 from webhook.core.accelerators import Catalogue, asks
 from webhook.core.advise import advise_on
 from webhook.core.decision import Decision, Request
-from webhook.core.dra.pods import with_claims
+from webhook.core.dra import seen as dra
+from webhook.core.dra.pods import with_claims, with_unread
+from webhook.core.dra.reading import NOTHING, Found, look_up
 from webhook.core.dra.references import references
 from webhook.core.essence import essence
 from webhook.core.mutate import mutate_pod, shortened
@@ -37,13 +39,13 @@ _Handler = Callable[[dict[str, Any], Mode, Snapshot], Decision]
 
 def mutate(pod: Any, request: Request, snapshot: Snapshot) -> Decision:
     """Return how a pod that is being created should be changed; it is always allowed. Never raises on any JSON."""
-    return _with_claims(_decide("mutate", mutate_pod, pod, request, snapshot), pod, request, snapshot, refusing=False)
+    return _decide("mutate", mutate_pod, pod, request, snapshot, claims=True)
 
 
 def validate(pod: Any, request: Request, snapshot: Snapshot) -> Decision:
     """Return whether a pod may be created, or resized where the request carries the old one. Never raises on any JSON."""
     if request.old is None:
-        return _with_claims(_decide("validate", validate_pod, pod, request, snapshot), pod, request, snapshot, refusing=True)
+        return _decide("validate", validate_pod, pod, request, snapshot, claims=True)
     if problems(request.old):
         return Decision(allowed=True, mode=snapshot.policy.mode, outcome="malformed", reason="OldObject")
     try:
@@ -69,8 +71,15 @@ def advise(workload: Any, request: Request, snapshot: Snapshot) -> Decision:
     return advise_on(workload, mode, audit)
 
 
-def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: Snapshot) -> Decision:
-    if not _may_be_ours(pod, snapshot.catalogue):
+def seen(pod: Any, request: Request, snapshot: Snapshot) -> Snapshot:
+    """Return the set in force as a well-formed pod sees it, by what can be read of its claims."""
+    mode, _ = _mode(pod, request, snapshot.policy)
+    return dra.seen(pod, look_up(pod, request, snapshot), mode, snapshot.within(request.namespace))
+
+
+def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: Snapshot, *, claims: bool = False) -> Decision:
+    by_resources, by_claims = _may_be_ours(pod, snapshot.catalogue), claims and bool(references(pod))
+    if not by_resources and not by_claims:
         return Decision(allowed=True, mode=snapshot.policy.mode, outcome="not-ours", reason="NoAccelerator")
     mode, notes = _mode(pod, request, snapshot.policy)
     exempt = "ModeOff" if mode is Mode.OFF else _exemption(pod, request, snapshot.policy)
@@ -86,25 +95,23 @@ def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: 
     except (RecursionError, TypeError):
         return _malformed(mode, "left as written: nested too deeply, or no JSON")
     known = snapshot.within(request.namespace)
-    key = (name, mode, kept, known.bounds)
-    decision = known.remembered.get(key, lambda: _on_essence(handler, json.loads(kept), mode, known))
+    # What claims ask for stands in other objects, which may change: that is part of the question.
+    read = look_up(pod, request, known) if by_claims else NOTHING
+    key = (name, mode, kept, known.bounds, read.key)
+    decision = known.remembered.get(key, lambda: _on_essence(name, handler, json.loads(kept), mode, known, read))
+    if by_claims:
+        decision = with_unread(
+            decision, pod, read, known, lone="" if by_resources else "allowed" if name == "validate" else "unchanged"
+        )
     return replace(decision, warnings=(*shortened(notes), *decision.warnings)) if notes else decision
 
 
-def _with_claims(decision: Decision, pod: Any, request: Request, snapshot: Snapshot, *, refusing: bool) -> Decision:
-    """Claims are not in the essence: what they are stands in other objects, which may change."""
-    if snapshot.lookup is None or not references(pod) or decision.outcome in {"exempt", "malformed"}:
-        return decision
-    mode, _ = _mode(pod, request, snapshot.policy)
-    if mode is Mode.OFF or _exemption(pod, request, snapshot.policy) or problems(pod):
-        return decision
-    return with_claims(decision, pod, request, mode, snapshot, refusing=refusing)
-
-
-def _on_essence(handler: _Handler, pod: dict[str, Any], mode: Mode, snapshot: Snapshot) -> Decision:
-    if not asks(pod, snapshot.catalogue).accelerators:
+def _on_essence(name: str, handler: _Handler, pod: dict[str, Any], mode: Mode, snapshot: Snapshot, read: Found) -> Decision:
+    sight = dra.seen(pod, read, mode, snapshot)
+    if sight.claims is None and not asks(pod, snapshot.catalogue).accelerators:
         return Decision(allowed=True, mode=mode, outcome="not-ours", reason="NoAccelerator")
-    return handler(pod, mode, snapshot)
+    decision = handler(pod, mode, sight)
+    return with_claims(decision, pod, mode, read, sight) if name == "validate" and read.claims else decision
 
 
 def _canonical(pod: Mapping[str, Any]) -> str:

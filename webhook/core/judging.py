@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from webhook.core import placement
 from webhook.core.accelerators import Asks, asks, extended_resources
 from webhook.core.containers import Pod, visit
+from webhook.core.dra.served import is_claimed, seen_by_claims
 from webhook.core.edit import put
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER
@@ -51,8 +53,14 @@ def judge_all(pod: Pod, wanted: Asks, classes: Iterable[Candidate]) -> Verdicts:
         minor = each.node.minor
         if minor not in views:
             views[minor] = view(completed, minor)
-        verdicts[each.name] = seen_by_hami(admit.judge_view(each.node, views[minor]), each.node, wanted)
+        verdict = seen_by_hami(admit.judge_view(each.node, views[minor]), each.node, wanted)
+        verdicts[each.name] = seen_by_claims(verdict, each.served, several=each.several) if each.served else verdict
     return verdicts
+
+
+def keeps(before: Verdict, after: Verdict) -> bool:
+    """Tell whether a class that admits the pod, or may, still does; a kubelet that never finishes does no worse than before."""
+    return after.surely_admitted or before.outcome is Outcome.REFUSED or bool(before.unknown and after.unknown)
 
 
 def completed_by_hami(pod: Pod, wanted: Asks) -> Pod:
@@ -65,11 +73,16 @@ def completed_by_hami(pod: Pod, wanted: Asks) -> Pod:
 
 
 def judge_changed(snapshot: Snapshot) -> _Judge:
-    """Return a judge for variants of a pod, which may ask for something else than the pod itself does."""
+    """Return a judge for variants of a pod, which may ask for something else than the pod itself does.
+
+    Where DRA gives out the accelerators, admission is all that there is to reach, and counts as aligned.
+    """
+    by_dra = {each.name for each in snapshot.candidates if each.is_by_dra}
 
     def changed(node: NodeKubelet, pod: Pod) -> Verdict:
         wanted = asks(pod, snapshot.catalogue)
-        return judge(node, completed_by_hami(pod, wanted), wanted)
+        verdict = judge(node, completed_by_hami(pod, wanted), wanted)
+        return replace(verdict, aligned=verdict.admitted) if node.node_class.name in by_dra else verdict
 
     return changed
 
@@ -85,8 +98,11 @@ def is_invalid(verdicts: Verdicts) -> bool:
 
 
 def _has_nothing_to_align(verdict: Verdict) -> bool:
-    """Tell whether a pod runs without any device whose NUMA node is known: what plugins do not report is no reason to refuse."""
-    return verdict.admitted and any(gap.reason == NO_DEVICE_CONTAINER for gap in verdict.gaps)
+    """Tell whether a pod runs without any device whose NUMA node is known: what plugins do not report is no reason to refuse.
+
+    Nor is what no component aligns.
+    """
+    return is_claimed(verdict) or (verdict.admitted and any(gap.reason == NO_DEVICE_CONTAINER for gap in verdict.gaps))
 
 
 def is_refused(verdicts: Verdicts, classes: tuple[Candidate, ...], policy: Policy) -> bool:

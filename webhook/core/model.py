@@ -87,7 +87,7 @@ class NodeClass:
         daemon_memory: bytes that they request.
         sharing: resource -> replicas per physical device (time-slicing, MPS, HAMi splits); what the kubelet sees is multiplied.
         device_specs: `passed`, `notPassed` or `unknown`.
-        devices: DRA devices that the ResourceSlices of its nodes list.
+        devices: DRA devices that the ResourceSlices of its nodes list; None: not known, empty: they have none.
         source: where its figures come from, for people.
     """
 
@@ -103,5 +103,5 @@ class NodeClass:
     sharing: Mapping[str, int] = field(default_factory=dict)
     device_specs: str = "unknown"
     hami: Hami | None = None
-    devices: tuple[Device, ...] = ()
+    devices: tuple[Device, ...] | None = None
     source: str = ""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from webhook.core import judging, record, wording
 from webhook.core.accelerators import Asks
 from webhook.core.containers import Container, Path, Pod, visit
 from webhook.core.decision import Decision
 from webhook.core.dra.extended import backing_class
+from webhook.core.dra.served import is_claimed
 from webhook.core.edit import get, put
 from webhook.core.judging import Verdicts
 from webhook.core.kubelet.totals import pod_total
@@ -31,7 +33,7 @@ def mutate_pod(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision:
     made = plan(undone.pod, mode, snapshot, pod if undone.recorded else None)
     warnings = [undone.warning] if undone.warning else []
     if not made.candidates:
-        return undescribed(mode, made.wanted, snapshot, warnings)
+        return unserved(mode, snapshot, warnings) or undescribed(mode, made.wanted, snapshot, warnings)
     if judging.is_invalid(made.verdicts):
         return invalid(mode, made.verdicts)
     final = pod if made.pod is pod else annotated(made)
@@ -82,6 +84,24 @@ def undescribed(mode: Mode, wanted: Asks, snapshot: Snapshot, warnings: Iterable
     )
 
 
+def unserved(mode: Mode, snapshot: Snapshot, warnings: Iterable[str] = ()) -> Decision | None:
+    """Return the decision on a pod that asks for accelerators by claims alone, and that no class can take; None: another pod."""
+    if snapshot.claims is None or not snapshot.claims.lone:
+        return None
+    if not snapshot.claims.unserved:
+        # Without any class nothing is to be said; with some, the pod's selectors and tolerations leave none of them.
+        text = [] if not snapshot.classes else ["no node class matches the pod's devices, selectors and tolerations"]
+        return Decision(
+            allowed=True, mode=mode, outcome="undescribed", reason="NoClassMatches", warnings=shortened([*warnings, *text])
+        )
+    name, why = next(iter(snapshot.claims.unserved.items()))
+    lines = [*warnings, f"no node class has the devices of its claims; {name}: {why}"]
+    return Decision(allowed=True, mode=mode, outcome="undescribed", reason=NO_CLASS_SERVES, warnings=shortened(lines))
+
+
+NO_CLASS_SERVES: Final = "NoClassServesClaims"
+
+
 def invalid(mode: Mode, verdicts: Verdicts) -> Decision:
     """Return the decision on a pod that the API server refuses: that is the API server's to say."""
     first = next(iter(verdicts.values()))
@@ -91,16 +111,19 @@ def invalid(mode: Mode, verdicts: Verdicts) -> Decision:
 
 def verdict_line(verdicts: Verdicts) -> str:
     """Return all verdicts in one short line: `aligned on a, b; not on c`."""
-    aligned = [name for name, verdict in verdicts.items() if verdict.outcome is Outcome.ALIGNED]
-    others = [name for name, verdict in verdicts.items() if verdict.outcome is not Outcome.ALIGNED]
-    parts = [f"{word} {wording.some(names)}" for word, names in (("aligned on", aligned), ("not on", others)) if names]
+    words: dict[str, list[str]] = {"aligned on": [], "beside claimed devices on": [], "not on": []}
+    for name, verdict in verdicts.items():
+        aligned = verdict.outcome is Outcome.ALIGNED
+        words["aligned on" if aligned else "beside claimed devices on" if is_claimed(verdict) else "not on"].append(name)
+    parts = [f"{word} {wording.some(names)}" for word, names in words.items() if names]
     return wording.shortened("; ".join(parts))
 
 
 def reason_unchanged(made: Plan) -> str:
     """Return the stable word for why nothing was changed."""
-    aligned = any(verdict.outcome is Outcome.ALIGNED for verdict in made.verdicts.values())
-    return "AlignedAsWritten" if aligned else "NothingAligns"
+    if any(verdict.outcome is Outcome.ALIGNED for verdict in made.verdicts.values()):
+        return "AlignedAsWritten"
+    return "Claims" if any(map(is_claimed, made.verdicts.values())) else "NothingAligns"
 
 
 def described(before: Pod, after: Pod) -> Iterator[str]:

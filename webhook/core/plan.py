@@ -13,6 +13,8 @@ from typing import Any
 from webhook.core import judging
 from webhook.core.accelerators import Asks, asks
 from webhook.core.containers import Pod
+from webhook.core.dra import podplan
+from webhook.core.dra.podclaims import PodClaims
 from webhook.core.edit import put
 from webhook.core.judging import Verdicts, is_met, judge_all, keeps
 from webhook.core.limitranges import Breach, breaches, nearest
@@ -71,7 +73,21 @@ def plan(author: Pod, mode: Mode, snapshot: Snapshot, received: Pod | None = Non
     found = judging.candidates(author, wanted, snapshot)
     if not found:
         return Plan(author, author, wanted)
+    if snapshot.claims is not None and any(each.is_by_dra for each in found):
+        return _beside_claims(author, wanted, found, snapshot, snapshot.claims, received)
     return _Planner(author, wanted, found, mode, snapshot, received).plan()
+
+
+def _beside_claims(
+    author: Pod, wanted: Asks, found: tuple[Candidate, ...], snapshot: Snapshot, claims: PodClaims, received: Pod | None
+) -> Plan:
+    before = judge_all(author, wanted, found)
+    earlier = {} if received is None else judge_all(received, wanted, judging.candidates(received, wanted, snapshot))
+    made = podplan.PodPlanner(author, wanted, found, snapshot, claims, before, earlier).plan()
+    if received is not None and made.pod is author and not all(keeps(earlier.get(n, v), v) for n, v in before.items()):
+        # Undoing our record would lose a class that admits the pod as it came.
+        return Plan(author, received, wanted, found, judge_all(received, wanted, found), notes=made.notes)
+    return Plan(author, made.pod, wanted, found, made.verdicts, notes=made.notes)
 
 
 class _Planner:
@@ -87,6 +103,7 @@ class _Planner:
         self._received_pod = received
         self._received = self._judge_received(received, snapshot)
         self._start = Plan(author, author, wanted, found, self._before)
+        self._claims = snapshot.claims
         self._held: list[frozenset[Breach]] = []
 
     def _judge_received(self, received: Pod | None, snapshot: Snapshot) -> Verdicts:
@@ -95,7 +112,7 @@ class _Planner:
         return judge_all(received, self._wanted, judging.candidates(received, self._wanted, snapshot))
 
     def plan(self) -> Plan:
-        reason = _why_not(self._scene, self._wanted)
+        reason = _why_not(self._scene, self._wanted) or self._by_claims()
         notes = tuple(note for note in (reason, hami.warning(self._scene.pod)) if note)
         chosen = self._chosen(shape=reason is None)
         if chosen is not None:
@@ -108,6 +125,10 @@ class _Planner:
         """Yield why a pod gets less than it would elsewhere."""
         if chosen.pod is not self._scene.pod:
             yield from (f"less than its share: {breach}" for first in self._held[:1] for breach in sorted(first, key=str))
+
+    def _by_claims(self) -> str | None:
+        """Return why the pod is not shaped: CPUs that come from a claim must not count twice."""
+        return next(podplan.left_to_claims(self._claims), None) if self._claims else None
 
     def _chosen(self, *, shape: bool) -> Plan | None:
         """Return the plan for the classes that matter most, of those that any shape serves."""

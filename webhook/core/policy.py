@@ -53,6 +53,18 @@ class HugepageRules:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimRules:
+    """Claims.
+
+    `shape_pods`: give pods CPUs of their own where they land beside claimed devices; `prioritized_list`: the cluster knows
+    `firstAvailable` (gate DRAPrioritizedList), which a preference takes.
+    """
+
+    shape_pods: bool = True
+    prioritized_list: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One policy document, defaults applied.
 
@@ -83,6 +95,7 @@ class Policy:
     cpu: CpuRules = field(default_factory=CpuRules)
     memory: MemoryRules = field(default_factory=MemoryRules)
     hugepages: HugepageRules = field(default_factory=HugepageRules)
+    claims: ClaimRules = field(default_factory=ClaimRules)
     shape_shared: bool = False
     steer: bool = True
     hami: bool = True

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from webhook.core.accelerators import Catalogue
 from webhook.core.decision import Decision
 from webhook.core.dra.devices import Inventory
+from webhook.core.dra.podclaims import PodClaims
 from webhook.core.dra.references import Lookup
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.limitranges import Bounds, Limits
@@ -34,6 +35,7 @@ class Snapshot:
         bounds: those of the namespace that a decision is about, see `within`.
         candidates: the classes whose kubelets start, prepared for decisions, sorted by name.
         remembered: decisions on pods seen before.
+        claims: what the pod at hand gets by DRA; None: nothing that matters, or no pod is at hand. See `seen_by`.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -46,6 +48,7 @@ class Snapshot:
     bounds: Bounds = ()
     candidates: tuple[Candidate, ...] = field(init=False, compare=False, repr=False)
     remembered: Memo[Decision] = field(default_factory=lambda: Memo(_REMEMBERED), init=False, compare=False, repr=False)
+    claims: PodClaims | None = field(default=None, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         made = [candidate(node, self.catalogue) for node in self.classes if node.start is None]
@@ -65,6 +68,13 @@ class Snapshot:
         made = copy.copy(self)
         object.__setattr__(made, name, value)
         return made
+
+    def seen_by(self, claims: PodClaims, candidates: Iterable[Candidate]) -> Snapshot:
+        """Return the set as one pod sees it: the classes that its claims leave to it, and what they get it there."""
+        seen = copy.copy(self)
+        object.__setattr__(seen, "candidates", tuple(candidates))
+        object.__setattr__(seen, "claims", claims)
+        return seen
 
     @property
     def nodes(self) -> Mapping[str, NodeKubelet]:

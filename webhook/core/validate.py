@@ -9,10 +9,20 @@ from webhook.core.accelerators import asks
 from webhook.core.change import applied
 from webhook.core.containers import Pod
 from webhook.core.decision import Cause, Decision
+from webhook.core.dra.served import is_claimed
 from webhook.core.explain import Account
 from webhook.core.judging import Verdicts, judge_all
 from webhook.core.limitranges import Breach, breaches
-from webhook.core.mutate import annotated, described, invalid, shortened, undescribed, verdict_line
+from webhook.core.mutate import (
+    NO_CLASS_SERVES,
+    annotated,
+    described,
+    invalid,
+    shortened,
+    undescribed,
+    unserved,
+    verdict_line,
+)
 from webhook.core.patch import INJECTED, operations
 from webhook.core.plan import Plan, plan
 from webhook.core.policy import Mode
@@ -38,6 +48,10 @@ LIMIT_RANGE = "LimitRange"
 HELD = "{limits}.\nHave it raised, or use another namespace: numalign could align the pod then. As it is:\n{rest}"
 
 
+NO_DEVICES = "no node class has all the devices that this pod's claims ask for, on one node"
+NO_DEVICES_ADVICE = "Ask for fewer devices, or spread them over several pods."
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A pod with its candidates and their verdicts."""
@@ -61,7 +75,8 @@ def validate_pod(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision:
     """Return the decision on a well-formed pod that asks for accelerators (its essence is enough)."""
     case = judged(pod, snapshot)
     if not case.classes:
-        return undescribed(mode, asks(pod, snapshot.catalogue), snapshot)
+        found = _unserved(pod, mode, snapshot)
+        return found or undescribed(mode, asks(pod, snapshot.catalogue), snapshot)
     if judging.is_invalid(case.verdicts):
         return invalid(mode, case.verdicts)
     if mode is Mode.AUDIT:
@@ -71,6 +86,38 @@ def validate_pod(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision:
     if mode is Mode.BEST_EFFORT:
         return warned(case, mode, snapshot, "warned")
     return _not_mutated(case, mode) if _missed_mutation(pod, snapshot) else rejected(case, mode, snapshot)
+
+
+def _unserved(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision | None:
+    """Return the decision on a pod whose claims no class can serve; None: that is not the matter.
+
+    Refused is only what no node can have: a device that is listed nowhere is unreported, and other nodes may exist.
+    """
+    found, claims = unserved(mode, snapshot), snapshot.claims
+    if found is None or claims is None:
+        return None
+    if found.reason != NO_CLASS_SERVES or claims.elsewhere or mode is Mode.BEST_EFFORT or not _is_confined(pod, snapshot):
+        return found if claims.unserved or snapshot.classes else replace(found, outcome="allowed", reason="Claims")
+    lines = [f"{name}: {why}" for name, why in claims.unserved.items()]
+    message = "\n".join([f"{NO_DEVICES}:", *(f"  {line}" for line in lines), NO_DEVICES_ADVICE])
+    causes = (Cause("spec.resourceClaims", found.reason, "; ".join(lines)),)
+    refused = mode is Mode.STRICT
+    return replace(
+        found,
+        allowed=not refused,
+        outcome="refused" if refused else "would-refuse",
+        message=message,
+        causes=causes,
+        warnings=() if refused else found.warnings,
+        audit={} if refused else {"would-refuse": found.reason},
+    )
+
+
+def _is_confined(pod: Pod, snapshot: Snapshot) -> bool:
+    """Tell whether the pod can land on described nodes only."""
+    if snapshot.policy.complete:
+        return True
+    return placement.implies_a_class(pod, (node.node_class for node in snapshot.classes if node.start is None))
 
 
 def judged(pod: Pod, snapshot: Snapshot) -> Case:
@@ -84,8 +131,7 @@ def refuses(case: Case, snapshot: Snapshot) -> bool:
     """Tell whether strict mode refuses the pod. Where other nodes may exist, only what can land on described ones alone."""
     if not judging.is_refused(case.verdicts, case.classes, snapshot.policy):
         return False
-    described_classes = (each.node.node_class for each in snapshot.candidates)
-    return snapshot.policy.complete or placement.implies_a_class(case.pod, described_classes)
+    return _is_confined(case.pod, snapshot)
 
 
 def accepted(case: Case, mode: Mode) -> Decision:
@@ -187,6 +233,8 @@ def _accepted(case: Case, mode: Mode, snapshot: Snapshot) -> Decision:
     """Return the admission; what no class aligns though none enforces anything is worth a warning."""
     if case.outcomes & {Outcome.ALIGNED, Outcome.UNKNOWN}:
         return accepted(case, mode)
+    if any(map(is_claimed, case.verdicts.values())):
+        return _allowed(case, mode, "Claims")
     return warned(case, mode, snapshot, "warned")
 
 

@@ -54,6 +54,7 @@ def document(policy: Policy) -> dict[str, Any]:
             "size": format_bytes(policy.hugepages.size),
             "perAccelerator": format_bytes(policy.hugepages.per_accelerator),
         },
+        "claims": {"shapePods": policy.claims.shape_pods, "prioritizedList": policy.claims.prioritized_list},
         "shapeShared": policy.shape_shared,
         "steer": policy.steer,
         "hami": policy.hami,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from webhook.core.dra.candidates import Candidate, Wanted
-from webhook.core.dra.devices import Attribute, Device
+from webhook.core.dra.devices import Attribute
 
 
 class Fits(StrEnum):
@@ -74,19 +74,15 @@ def _matches(offers: Sequence[_Offer], *, sure: bool) -> bool:
         if not sure and any(candidate.device.shared for candidate in usable):
             # A device in parts may serve many requests, and one request several times.
             continue
-        keys = [_key(candidate.device) for candidate in usable]
+        keys = [candidate.device.key for candidate in usable]
         slots += [keys] * each.request.count
-    return _all_matched(slots)
+    return all_matched(slots)
 
 
 _Key = tuple[str, str, str]
 
 
-def _key(device: Device) -> _Key:
-    return device.driver, device.pool, device.name
-
-
-def _all_matched(slots: Sequence[Sequence[_Key]]) -> bool:
+def all_matched(slots: Sequence[Sequence[_Key]]) -> bool:
     """Match each slot with a device of its own (augmenting paths)."""
     taken: dict[_Key, int] = {}
 

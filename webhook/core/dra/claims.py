@@ -171,6 +171,20 @@ def _request(index: int, entry: Json) -> DeviceRequest:
     )
 
 
+def alternatives(entry: Json) -> tuple[DeviceRequest, ...] | None:
+    """Return the alternatives of a prioritized list under their full names (`gpu/aligned`); None where they cannot be read."""
+    several = entry.get("firstAvailable")
+    if not isinstance(several, list) or not all(map(_is_alternative, several)):
+        return None
+    return tuple(
+        _request(index, {"name": f"{entry['name']}/{each['name']}", "exactly": each}) for index, each in enumerate(several)
+    )
+
+
+def _is_alternative(raw: Any) -> bool:
+    return isinstance(raw, dict) and isinstance(raw.get("name"), str) and not any(_exact_problems(raw, ()))
+
+
 def constraints(devices: Json) -> tuple[Constraint, ...]:
     """Return the constraints of `spec.devices`."""
     return tuple(Constraint(frozenset(entry.get("requests") or ())) for entry in devices.get("constraints") or ())

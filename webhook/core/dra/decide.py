@@ -99,7 +99,14 @@ def _metadata_key(claim: Json) -> tuple[bool, bool, bool]:
 def planned(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) -> ClaimPlan:
     """Return what should become of a well-formed claim in a mode; in audit what strict would do."""
     strict = mode in {Mode.STRICT, Mode.AUDIT}
-    return plan(claim, devices, snapshot.inventory, strict=strict, rewritable=claims.is_generated(claim))
+    return plan(
+        claim,
+        devices,
+        snapshot.inventory,
+        strict=strict,
+        rewritable=claims.is_generated(claim),
+        prioritized=snapshot.policy.claims.prioritized_list,
+    )
 
 
 def _mutated(claim: Json, devices: Json, mode: Mode, snapshot: Snapshot) -> Decision:

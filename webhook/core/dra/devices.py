@@ -16,6 +16,8 @@ Json = Mapping[str, Any]
 
 _REMEMBERED: Final = 256
 
+CPU_DRIVER: Final = "dra.cpu"
+
 
 class Type(StrEnum):
     """What an attribute's value is; values of different types never match."""
@@ -53,6 +55,9 @@ class Device:
         shared: several claims may have a part of it (`allowMultipleAllocations`).
         certain: nothing but the selectors decides whether an idle node gives it out. False: also counters, taints, binding
             conditions, a pool that is not complete, or a node selector that was not evaluated.
+        ordered: its pool is one slice, so that its place among the devices is the same on every such node. Several slices are
+            sorted by their names, and those are made up node by node.
+        gives_cpu: whoever gets it gets CPUs (KEP-5517, dra-driver-cpu).
     """
 
     driver: str
@@ -62,6 +67,13 @@ class Device:
     capacity: Mapping[str, str] = field(default_factory=dict)
     shared: bool = False
     certain: bool = True
+    ordered: bool = True
+    gives_cpu: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what tells it from all others."""
+        return self.driver, self.pool, self.name
 
     def published(self, name: str) -> Attribute | None:
         """Return the attribute of this fully qualified name if it says something."""

@@ -1,6 +1,7 @@
 """Extended resources that DRA serves (KEP-5004): a pod names a resource, and the scheduler makes the claim itself.
 
-That claim has no constraints and is allocated when it is created, so nothing that a webhook does to it has an effect.
+That claim has no constraints and is allocated when it is created, so nothing that a webhook does to it has an effect. A node
+whose plugins list the resource serves it by them, any other one by DRA (`plugins/dynamicresources/extendeddynamicresources.go`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,20 @@ from webhook.core.dra.devices import DeviceClass, Inventory
 _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 
 
+def serving_classes(resource: str, inventory: Inventory) -> tuple[str, ...]:
+    """Return the DeviceClasses that serve an extended resource with a device of some described node, sorted."""
+    found: tuple[str, ...] = inventory.remembered.get(("serving", resource), lambda: tuple(_serving(resource, inventory)))
+    return found
+
+
+def _serving(resource: str, inventory: Inventory) -> list[str]:
+    named = (each for _, each in sorted(inventory.classes.items()) if resource in {each.extended_resource, _IMPLICIT + each.name})
+    return [each.name for each in named if _has_devices(each, inventory)]
+
+
 def backing_class(resource: str, inventory: Inventory) -> str:
     """Return the DeviceClass that serves an extended resource with a device of some described node; empty: none does."""
-    named = (each for _, each in sorted(inventory.classes.items()) if resource in {each.extended_resource, _IMPLICIT + each.name})
-    return next((each.name for each in named if _has_devices(each, inventory)), "")
+    return next(iter(serving_classes(resource, inventory)), "")
 
 
 def _has_devices(device_class: DeviceClass, inventory: Inventory) -> bool:

@@ -52,7 +52,9 @@ class ClaimPlan:
         return self.impossible and not self.notes
 
 
-def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewritable: bool) -> ClaimPlan:
+def plan(
+    claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewritable: bool, prioritized: bool = True
+) -> ClaimPlan:
     """Return what should become of a well-formed claim.
 
     Args:
@@ -61,6 +63,7 @@ def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewr
         inventory: the devices and classes that are known.
         strict: required where that is possible; else preferred.
         rewritable: its requests may change, not only its constraints.
+        prioritized: the cluster knows prioritized lists.
     """
     skipped = skip(claim, devices)
     if skipped is not None:
@@ -72,12 +75,10 @@ def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewr
     notes = tuple(_left_out(each, inventory) for each in everything if not each.exists)
     plain = {node: fits(node, known) for node in inventory.nodes} if known else {}
     if all(answer is Fits.NO for answer in plain.values()):
-        return ClaimPlan(
-            reason="NoNodeOffers", text="no described node has the devices; left as written", notes=notes, plain=plain
-        )
+        return ClaimPlan(reason="NoNodeOffers", text="no described node has the devices", notes=notes, plain=plain)
     if failing := [each.request.name for each in known if each.fails]:
         # As written, the scheduler may find devices before it comes to the one on which a selector fails.
-        text = f"a selector of {wording.joined(failing)} fails on some devices; left as written"
+        text = f"a selector of {wording.joined(failing)} fails on some devices"
         return ClaimPlan(reason="SelectorFails", text=text, notes=notes, plain=plain)
     chosen = _choose(known, plain)
     if chosen is None:
@@ -85,7 +86,7 @@ def plan(claim: Json, devices: Json, inventory: Inventory, *, strict: bool, rewr
     shared, aligned = chosen
     if _impossible(plain, aligned):
         return _unsatisfiable(shared, plain, aligned, notes)
-    made = _encode(devices, shared, strict=strict, rewritable=rewritable)
+    made = _encode(devices, shared, strict=strict, rewritable=rewritable, prioritized=prioritized)
     judged = ClaimPlan(attribute=shared.name, names=shared.names, plain=plain, aligned=aligned, notes=notes)
     if isinstance(made, NoEncoding):
         return replace(judged, reason="NoEncoding", text=made.why)
@@ -116,11 +117,13 @@ def _impossible(plain: Mapping[str, Fits], aligned: Mapping[str, Fits]) -> bool:
     return all(answer is Fits.NO for node, answer in aligned.items() if plain[node] is not Fits.NO)
 
 
-def _encode(devices: Json, shared: Shared, *, strict: bool, rewritable: bool) -> Encoding | NoEncoding:
+def _encode(devices: Json, shared: Shared, *, strict: bool, rewritable: bool, prioritized: bool) -> Encoding | NoEncoding:
     if strict and shared.is_complete:
         return required(devices, shared)
     if not rewritable:
         return NoEncoding("a preference takes other requests, and those of a claim written by hand are its author's")
+    if not prioritized:
+        return NoEncoding("a preference takes a prioritized list, and the policy says that the cluster knows none")
     return preferred(devices, shared)
 
 

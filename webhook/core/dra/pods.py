@@ -1,64 +1,89 @@
-"""Pods that ask for devices by claims: what their claims will be, and what no component aligns.
-
-The claims of a pod stand in other objects, which someone has to look up. What cannot be looked up is a warning and nothing more.
-"""
+"""What pods that refer to claims must hear of them: what no component aligns, what no node can have, what could not be read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from webhook.core.containers import Pod, visit
-from webhook.core.decision import Cause, Decision, Request
-from webhook.core.dra import claims, decide
+from webhook.core.decision import Cause, Decision
+from webhook.core.dra import decide
 from webhook.core.dra.attributes import ACCELERATOR_DRIVERS
-from webhook.core.dra.devices import Device, Inventory, Json
-from webhook.core.dra.manifests import claim_of
-from webhook.core.dra.references import TEMPLATE, Lookup, LookupFailedError, Reference, references
+from webhook.core.dra.devices import Inventory, Json
+from webhook.core.dra.reading import Found, ReadClaim
+from webhook.core.dra.seen import class_names_of, is_accelerators
+from webhook.core.dra.served import MIXED, pins
 from webhook.core.mutate import shortened
 from webhook.core.policy import Mode
 from webhook.core.quantities import InvalidQuantityError, is_whole, parse
 from webhook.core.resource_names import CPU
 from webhook.core.snapshot import Snapshot
 
-MIXED: Final = "claimed devices and CPUs that the kubelet pins: no component aligns them with each other (up to 1.37)"
+NOT_LOOKED_UP: Final = "claims were not read, so the pod is left as written; numalign serve --lookup-claims reads them"
 
 
-def with_claims(decision: Decision, pod: Pod, request: Request, mode: Mode, snapshot: Snapshot, *, refusing: bool) -> Decision:
-    """Return the decision on a pod with what its claims add to it.
+def with_claims(decision: Decision, pod: Pod, mode: Mode, found: Found, snapshot: Snapshot) -> Decision:
+    """Return the validating handler's decision on a pod with what its claims add to it.
 
     Args:
-        decision: on the pod without them.
-        pod: well-formed, with references.
-        request: for the namespace.
+        decision: on the pod, with the devices of its claims.
+        pod: well-formed.
         mode: of the pod.
-        snapshot: with the lookup, if there is one.
-        refusing: the validating handler asks; the mutating one only warns of what could not be read.
+        found: its claims, as far as they could be read.
+        snapshot: as the pod sees it.
     """
-    if snapshot.lookup is None or not decision.allowed:
+    if not decision.allowed or decision.outcome == "malformed":
         return decision
-    found, unread = _read(pod, request.namespace, snapshot.lookup)
-    warnings = [f"claims were not read, so not judged: {reason}" for reason in unread]
-    ours = [(reference, claim) for reference, claim in found if asks_for_accelerators(claim, snapshot.inventory)]
-    if not ours or not refusing:
-        return _warned(decision, warnings)
-    if is_pinned(pod):
-        warnings.append(MIXED)
-    made = [(reference, decide.judge_owned(claim, mode, snapshot)) for reference, claim in ours if reference.kind == TEMPLATE]
-    refused = next(((reference, each) for reference, each in made if not each.allowed), None)
+    ours = [each for each in found.claims if asks_for_accelerators(each.claim, snapshot.inventory)]
+    if not ours:
+        return decision
+    made = [(each, decide.judge_owned(each.claim, mode, snapshot)) for each in ours if each.is_made]
+    refused = next(((each, judged) for each, judged in made if not judged.allowed), None)
     if refused is not None:
         return _refused(*refused, decision, mode)
-    warnings += [f"claim {reference.entry}: {line}" for reference, each in made for line in each.warnings]
-    reason = next((each.reason for _, each in made if each.outcome == "would-refuse"), "")
-    noted = _warned(
-        replace(decision, mode=mode, outcome="allowed", reason="Claims") if _is_not_ours(decision) else decision, warnings
-    )
+    warnings = [MIXED] if _is_mixed(decision, pod, snapshot) else []
+    warnings += [f"claim {each.reference.entry}: {line}" for each, judged in made for line in judged.warnings]
+    noted = _warned(decision, warnings)
+    reason = next((judged.reason for _, judged in made if judged.outcome == "would-refuse"), "")
     return replace(noted, outcome="would-refuse", reason=reason) if reason else noted
 
 
-def _is_not_ours(decision: Decision) -> bool:
-    return decision.outcome == "not-ours"
+def with_unread(decision: Decision, pod: Pod, found: Found, snapshot: Snapshot, *, lone: str) -> Decision:
+    """Return a decision with what could not be read of the pod's claims.
+
+    `lone`: the outcome for a pod whose resources name no accelerator, so that by its claims alone it could be our business; else
+    empty. Where nobody is asked, that is worth a word only if they could be an accelerator's.
+    """
+    if decision.outcome in {"exempt", "malformed"}:
+        return decision
+    if found.looked_up:
+        return _warned(decision, [f"claims were not read, so not judged: {reason}" for reason in found.unread])
+    if not lone or not _has_accelerators(snapshot.inventory) or not any(map(_uses_claims, visit(pod))):
+        return decision
+    return _warned(replace(decision, outcome=lone, reason="ClaimsNotRead"), [NOT_LOOKED_UP])
+
+
+def _has_accelerators(inventory: Inventory) -> bool:
+    """Tell whether some device that is known is an accelerator, or none is known."""
+    devices = [device for each in inventory.nodes.values() for device in each]
+    return not devices or any(device.driver in ACCELERATOR_DRIVERS for device in devices)
+
+
+def _uses_claims(container: Any) -> bool:
+    return bool((container.raw.get("resources") or {}).get("claims"))
+
+
+def _is_mixed(decision: Decision, pod: Pod, snapshot: Snapshot) -> bool:
+    """Tell whether the kubelet pins CPUs beside claimed devices, on some class; where no class is known, whether it would."""
+    if not decision.verdicts:
+        return is_pinned(pod)
+    bearers = {ask.container.name for ask in snapshot.claims.asks} if snapshot.claims else set()
+    several = {each.name for each in snapshot.candidates if each.several}
+    return any(
+        verdict.admitted and name in several and any(pins(verdict, container) for container in bearers)
+        for name, verdict in decision.verdicts.items()
+    )
 
 
 def _warned(decision: Decision, warnings: Iterable[str]) -> Decision:
@@ -66,7 +91,8 @@ def _warned(decision: Decision, warnings: Iterable[str]) -> Decision:
     return replace(decision, warnings=(*decision.warnings, *more)) if more else decision
 
 
-def _refused(reference: Reference, claim: Decision, decision: Decision, mode: Mode) -> Decision:
+def _refused(each: ReadClaim, claim: Decision, decision: Decision, mode: Mode) -> Decision:
+    reference = each.reference
     field = f"spec.resourceClaims[{reference.index}]"
     causes = (Cause(field, claim.reason, f"{reference.kind} {reference.name}: {claim.causes[0].message}"),)
     return replace(
@@ -80,51 +106,9 @@ def _refused(reference: Reference, claim: Decision, decision: Decision, mode: Mo
     )
 
 
-def _read(pod: Pod, namespace: str, lookup: Lookup) -> tuple[list[tuple[Reference, Json]], list[str]]:
-    """Return the well-formed claims with their references, and why others were not read. What is not there yet is no reason."""
-    found: list[tuple[Reference, Json]] = []
-    unread: list[str] = []
-    for reference in references(pod):
-        try:
-            raw = lookup.find(namespace, reference)
-        except LookupFailedError as error:
-            unread.append(f"{reference.kind} {reference.name}: {error}")
-            continue
-        claim = claim_of(raw)
-        if claim is not None and not claims.problems(claim):
-            found.append((reference, claim))
-    return found, list(dict.fromkeys(unread))
-
-
 def asks_for_accelerators(claim: Json, inventory: Inventory) -> bool:
-    """Tell whether a request's DeviceClass is an accelerator's: by its devices, and where none is known by its name."""
-    names = {name for request in claims.devices(claim).get("requests") or () for name in _class_names(request)}
-    return any(_is_accelerators(name, inventory) for name in names)
-
-
-def _class_names(request: Json) -> Iterator[str]:
-    several = request.get("firstAvailable")
-    for each in (request.get("exactly"), *(several if isinstance(several, list) else ())):
-        name = each.get("deviceClassName") if isinstance(each, dict) else None
-        if isinstance(name, str):
-            yield name
-
-
-def _is_accelerators(name: str, inventory: Inventory) -> bool:
-    if any(name == driver or name.endswith(f".{driver}") for driver in ACCELERATOR_DRIVERS):
-        return True
-    known = inventory.classes.get(name)
-    if known is None or not known.selectors:
-        return False
-    return any(
-        device.driver in ACCELERATOR_DRIVERS and all(inventory.matches(each, device) for each in known.selectors)
-        for device in _devices(inventory)
-    )
-
-
-def _devices(inventory: Inventory) -> Iterator[Device]:
-    for devices in inventory.nodes.values():
-        yield from devices
+    """Tell whether a request's DeviceClass is an accelerator's."""
+    return any(is_accelerators(name, inventory) for name in class_names_of(claim))
 
 
 def is_pinned(pod: Pod) -> bool:

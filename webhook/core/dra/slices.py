@@ -6,11 +6,13 @@ A pool is what the slices of its highest generation hold, and it is complete whe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from webhook.core.containers import Path
-from webhook.core.dra.devices import Attribute, Device, Json, Type
+from webhook.core.dra.devices import CPU_DRIVER, Attribute, Device, Json, Type
+from webhook.core.resource_names import CPU
 from webhook.core.wellformed import Problem
 
 _SCALARS: Final[Mapping[str, tuple[Type, type[int | str | bool]]]] = {
@@ -87,13 +89,21 @@ def devices_by_node(specs: Iterable[Json]) -> dict[str, tuple[Device, ...]]:
         for spec in pool:
             for raw in spec.get("devices") or ():
                 node = spec.get("nodeName") or _basic(raw).get("nodeName") or ""
-                found.setdefault(str(node), []).append(_device(raw, spec, complete=complete and bool(node)))
+                found.setdefault(str(node), []).append(
+                    _device(raw, spec, complete=complete and bool(node), ordered=len(pool) == 1)
+                )
     return {node: tuple(devices) for node, devices in found.items()}
 
 
 def literal_devices(specs: Iterable[Json]) -> tuple[Device, ...]:
     """Return the devices of slices that are written down for one node class: pasted from one of its nodes, so complete."""
-    return tuple(_device(raw, spec, complete=True) for spec in specs for raw in spec.get("devices") or ())
+    found = [spec for spec in specs if spec.get("devices")]
+    slices = Counter((spec["driver"], _pool(spec)) for spec in found)
+    return tuple(
+        _device(raw, spec, complete=True, ordered=slices[spec["driver"], _pool(spec)] == 1)
+        for spec in found
+        for raw in spec["devices"]
+    )
 
 
 def _pools(specs: Iterable[Json]) -> Iterator[list[Json]]:
@@ -126,10 +136,13 @@ def _basic(device: Json) -> Json:
     return basic if isinstance(basic, dict) else device
 
 
-_DOUBTS: Final = ("taints", "consumesCounters", "bindingConditions", "nodeAllocatableResources", "compatibilityGroups")
+_ALLOCATABLE: Final = ("nodeAllocatableResources", "nodeAllocatableResourceMappings")
+"""What a device adds to the node's own resources: the field's name from 1.37 on, and in 1.36."""
+
+_DOUBTS: Final = ("taints", "consumesCounters", "bindingConditions", "compatibilityGroups", *_ALLOCATABLE)
 
 
-def _device(raw: Json, spec: Json, *, complete: bool) -> Device:
+def _device(raw: Json, spec: Json, *, complete: bool, ordered: bool) -> Device:
     basic, driver = _basic(raw), spec["driver"]
     attributes = {_qualified(name, driver, basic["attributes"]): _attribute(value) for name, value in _items(basic, "attributes")}
     return Device(
@@ -142,7 +155,13 @@ def _device(raw: Json, spec: Json, *, complete: bool) -> Device:
         },
         shared=basic.get("allowMultipleAllocations") is True,
         certain=complete and not any(basic.get(field) for field in _DOUBTS) and not _has_request_policy(basic),
+        ordered=ordered,
+        gives_cpu=driver == CPU_DRIVER or any(_names_cpu(basic.get(field)) for field in _ALLOCATABLE),
     )
+
+
+def _names_cpu(resources: Any) -> bool:
+    return isinstance(resources, Mapping) and CPU in resources
 
 
 def _has_request_policy(basic: Json) -> bool:

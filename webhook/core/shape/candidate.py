@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webhook.core import supply
 from webhook.core.accelerators import Catalogue
+from webhook.core.dra.served import Served
 from webhook.core.kubelet.machine import Cell
 from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.quantities import MILLI_IN_NANO, NANO
@@ -47,6 +48,7 @@ class Candidate:
         offers: device resources with at least one device.
         bound: those of which at least one device has a NUMA node.
         smt_width: exclusive CPUs come in multiples of this.
+        served: what DRA gives the pod at hand there; None: nothing that matters.
     """
 
     node: NodeKubelet
@@ -56,11 +58,17 @@ class Candidate:
     bound: frozenset[str]
     homes: tuple[Home, ...]
     smt_width: int
+    served: Served | None = None
 
     @property
     def name(self) -> str:
         """Return the class's name."""
         return self.node.node_class.name
+
+    @property
+    def is_by_dra(self) -> bool:
+        """Tell whether DRA gives the pod at hand its accelerators there, and no device plugin does."""
+        return self.served is not None and self.served.by_dra
 
 
 def candidate(node: NodeKubelet, catalogue: Catalogue) -> Candidate:
