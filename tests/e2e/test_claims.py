@@ -6,9 +6,9 @@ import pytest
 
 from tests.e2e.controlplane.plane import until
 from tests.e2e.rig.cluster import pod
-from webhook.cluster import devices
 from webhook.cluster.claims import CachedLookup
 from webhook.cluster.errors import ClusterError
+from webhook.cluster.relay import RelayClient
 from webhook.core.dra.manifests import claim_of
 from webhook.core.dra.references import TEMPLATE, Reference
 
@@ -55,7 +55,7 @@ NODE_CLASS = {
 
 @pytest.fixture(scope="module")
 def nodes(plane, cluster):
-    """Nodes with devices, which the webhook knows from the file that its sidecar would write."""
+    """Nodes with devices, which the webhook knows from the file that its sidecar writes."""
     for name, expression in CLASSES.items():
         made = {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}
         plane.api.create(f"{RESOURCES}/deviceclasses", made)
@@ -66,7 +66,6 @@ def nodes(plane, cluster):
         plane.api.create(f"{RESOURCES}/resourceslices", each)
     for replica in cluster.replicas:
         (replica.directory("classes") / "dra.yaml").write_text(json.dumps(NODE_CLASS))
-        assert devices.write(plane.api, replica.directory("classes") / "devices.json")
     until(lambda: _is_changed(plane), what="the webhook to know the slices")
 
 
@@ -90,11 +89,9 @@ def _is_changed(plane):
 
 def claimed(plane, namespace, name, node):
     """Create a template and a pod with a claim of it, and return the claim once it is allocated."""
-    template = {"metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": requests()}}}}
-    plane.api.create(f"{RESOURCES}/namespaces/{namespace}/resourceclaimtemplates", template)
-    made = pod(name, 0, nodeSelector={"kubernetes.io/hostname": node})
-    made["spec"]["resourceClaims"] = [{"name": "devices", "resourceClaimTemplateName": name}]
-    made["spec"]["containers"][0]["resources"]["claims"] = [{"name": "devices"}]
+    plane.api.create(f"{RESOURCES}/namespaces/{namespace}/resourceclaimtemplates", template(name, 2))
+    made = referring(name)
+    made["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     plane.api.create(f"/api/v1/namespaces/{namespace}/pods", made)
     return until(lambda: _allocated(plane, namespace, name), what=f"an allocation for {name}")
 
@@ -103,6 +100,24 @@ def _allocated(plane, namespace, name):
     found = plane.api.get(f"{RESOURCES}/namespaces/{namespace}/resourceclaims")["items"]
     mine = (each for each in found if each["metadata"]["ownerReferences"][0]["name"] == name)
     return next((each for each in mine if (each.get("status") or {}).get("allocation")), None)
+
+
+def template(name, gpus):
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": name}}
+    return {**kind, "spec": {"spec": {"devices": {"requests": requests(gpus)}}}}
+
+
+def referring(name):
+    """A pod with a claim from a template."""
+    made = pod(name, 0)
+    made["spec"]["resourceClaims"] = [{"name": "devices", "resourceClaimTemplateName": name}]
+    made["spec"]["containers"][0]["resources"]["claims"] = [{"name": "devices"}]
+    return made
+
+
+def _is_denied(plane, name):
+    done = plane.kubectl("create", "-n", "strict", "--dry-run=server", "-f", "-", manifest=referring(name))
+    return "denied the request" in done.err
 
 
 def numa_nodes(claim):
@@ -120,11 +135,38 @@ class TestClaims:
         assert claim["spec"]["devices"]["constraints"] == [{"matchAttribute": NUMA, "requests": ["gpu", "nic"]}]
         assert numa_nodes(claim) == {1}
 
-    def test_a_template_is_looked_up_as_the_pod_names_it(self, plane):
-        lookup = CachedLookup(plane.api)
-        found = lookup.find("strict", Reference("devices", TEMPLATE, "required", 0))
+    def test_a_template_is_looked_up_as_the_pod_names_it(self, plane, cluster):
+        """Through the sidecar's socket, with what the roles in deploy/ let it read."""
+        plane.api.create(f"{RESOURCES}/namespaces/strict/resourceclaimtemplates", template("looked-up", 2))
+        lookup = CachedLookup(RelayClient(cluster.replicas[0].directory("cluster") / "claims.sock"))
+        found = lookup.find("strict", Reference("devices", TEMPLATE, "looked-up", 0))
         assert claim_of(found)["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
         assert lookup.find("strict", Reference("devices", TEMPLATE, "nobody", 0)) is None
+
+    def test_a_pod_whose_template_no_node_can_satisfy_is_refused(self, plane):
+        """Its claim would be made later, by a controller, out of sight of whoever made the pod."""
+        done = plane.kubectl("create", "-n", "strict", "-f", "-", manifest=[template("too-many", 4), referring("too-many")])
+        assert done.code == 1
+        assert 'admission webhook "strict.claims.numalign.io" denied the request: spec.resourceClaims[0]' in done.err
+        assert "at most 2 share one" in done.err
+
+    def test_a_pod_whose_template_can_be_satisfied_is_admitted(self, plane):
+        done = plane.kubectl("create", "-n", "strict", "-f", "-", manifest=[template("enough", 2), referring("enough")])
+        assert done.code == 0, done.err
+        assert "not judged" not in done.err
+
+    def test_without_its_sidecar_the_server_admits_and_says_what_it_could_not_read(self, plane, cluster):
+        plane.api.create(f"{RESOURCES}/namespaces/strict/resourceclaimtemplates", template("unread", 4))
+        for replica in cluster.replicas:
+            replica.sidecar.stop()
+        try:
+            done = plane.kubectl("create", "-n", "strict", "--dry-run=server", "-f", "-", manifest=referring("unread"))
+            assert done.code == 0, done.err
+            assert "Warning: numalign: claims were not read, so not judged: ResourceClaimTemplate unread" in done.err
+        finally:
+            for replica in cluster.replicas:
+                replica.sidecar.start()
+        until(lambda: _is_denied(plane, "unread"), what="lookups by the new sidecars")
 
     def test_preferred_and_what_becomes_of_it_where_no_numa_node_is_left(self, plane):
         first = claimed(plane, "best-effort", "first", "dra-3")

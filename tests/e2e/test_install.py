@@ -87,6 +87,9 @@ def test_the_service_account_may_do_what_the_sidecar_does_and_no_more(plane, clu
     inside = ("-n", NAMESPACE)
     assert may("update", "secrets/numalign-authority", *inside)
     assert may("patch", "mutatingwebhookconfigurations/numalign")
+    assert may("watch", "limitranges", "-A")
+    assert may("get", "resourceclaimtemplates.resource.k8s.io", "-A")
+    assert may("get", "resourceclaims.resource.k8s.io", "-A")
     for verb, resource, *where in (
         ("get", "secrets/other", *inside),
         ("list", "secrets", *inside),
@@ -95,5 +98,9 @@ def test_the_service_account_may_do_what_the_sidecar_does_and_no_more(plane, clu
         ("patch", "mutatingwebhookconfigurations/other"),
         ("create", "mutatingwebhookconfigurations"),
         ("get", "pods", "-A"),
+        ("update", "limitranges", "-A"),
+        ("list", "resourceclaims.resource.k8s.io", "-A"),
+        ("create", "resourceclaims.resource.k8s.io", "-A"),
+        ("create", "serviceaccounts/token", *inside),
     ):
         assert not may(verb, resource, *where), (verb, resource)

@@ -119,22 +119,6 @@ def _limited(create):
     return given if int(given["limits"]["cpu"]) <= 6 else None
 
 
-def test_a_limit_range_of_pods_is_checked_after_us(plane, create, namespace):
-    """The one bound that a shape can break; whoever sets it sees the LimitRange's own message."""
-    plane.must(
-        "create", "-n", namespace, "-f", "-", manifest=limit_range([{"type": "Pod", "max": {"cpu": "6", "memory": "8Gi"}}])
-    )
-
-    def refusal():
-        try:
-            create(pod("one"))
-        except ClusterError as error:
-            return str(error)
-
-    assert "maximum cpu usage per Pod is 6" in until(refusal, what="the LimitRange")
-    create(pod("one", cpu=4, memory="4Gi", limits={"cpu": "4", "memory": "4Gi"}))
-
-
 def limit_range(limits):
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "bounds"}, "spec": {"limits": limits}}
 

@@ -25,7 +25,6 @@ FOUND_SECONDS: Final = 60.0
 MISSING_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 5.0
 _REMEMBERED: Final = 4096
-_PATH: Final = "/apis/resource.k8s.io/v1/namespaces"
 
 
 @dataclass(slots=True)
@@ -60,9 +59,8 @@ class CachedLookup:
         return found
 
     def _read(self, namespace: str, reference: Reference) -> Json | None:
-        resource = "resourceclaimtemplates" if reference.kind == TEMPLATE else "resourceclaims"
         try:
-            return self.api.call("GET", f"{_PATH}/{namespace}/{resource}/{reference.name}", seconds=DEADLINE)
+            return self.api.call("GET", path(namespace, reference.kind, reference.name), seconds=DEADLINE)
         except ClusterError as error:
             if error.is_missing:
                 return None
@@ -71,3 +69,9 @@ class CachedLookup:
             raise LookupFailedError(str(error)[:80]) from error
         except ValueError as error:
             raise LookupFailedError("what the API server answered is no object") from error
+
+
+def path(namespace: str, kind: str, name: str) -> str:
+    """Return where the API server has a claim or a template."""
+    resource = "resourceclaimtemplates" if kind == TEMPLATE else "resourceclaims"
+    return f"/apis/resource.k8s.io/v1/namespaces/{namespace}/{resource}/{name}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -44,6 +46,11 @@ class Replica:
         return self._processes["webhook"]
 
     @property
+    def sidecar(self) -> Process:
+        """The sidecar's process."""
+        return self._processes["certs"]
+
+    @property
     def metrics_url(self) -> str:
         """Base URL of the plain port."""
         return f"http://{self.address}:{self._port('metrics')}"
@@ -57,6 +64,12 @@ class Replica:
     def metrics_port(self) -> int:
         """Port of probes and metrics."""
         return self._port("metrics")
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """Return a connection to its webhook, as from an API server that trusts anybody."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return http.client.HTTPSConnection(self.address, self.webhook_port, timeout=5, context=context)
 
     def ready(self) -> bool:
         """Tell what its readiness probe says."""

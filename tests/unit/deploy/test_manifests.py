@@ -115,6 +115,21 @@ def test_nothing_runs_with_more_than_it_needs(template, containers):
     assert token == ["certs"]
 
 
+def test_what_the_sidecar_writes_about_limit_ranges_is_what_the_server_reads(containers):
+    (written, read) = (
+        next(word.partition("=")[2] for word in containers[name]["args"] if word.startswith("--limits-file"))
+        for name in ("certs", "webhook")
+    )
+    assert written == read
+    mounts = {name: {m["name"]: m.get("readOnly", False) for m in each["volumeMounts"]} for name, each in containers.items()}
+    assert (mounts["certs"]["cluster"], mounts["webhook"]["cluster"]) == (False, True)
+
+
+def test_the_sidecar_may_follow_limit_ranges_and_no_more():
+    roles = {each["metadata"]["name"]: each for each in documents(DEPLOY / "base" / "rbac.yaml") if each["kind"] == "ClusterRole"}
+    assert roles["numalign-limits"]["rules"] == [{"apiGroups": [""], "resources": ["limitranges"], "verbs": ["list", "watch"]}]
+
+
 def test_the_server_survives_its_drain(template, containers):
     """The grace period holds the preStop's sleep, the graceful timeout, and the lingering of kept-alive connections."""
     from webhook.server.gunicorn_config import GRACEFUL_SECONDS
