@@ -15,6 +15,7 @@ from webhook.core.dra import claims, decide
 from webhook.core.dra.allocation import Fits
 from webhook.core.dra.manifests import claim_of
 from webhook.core.dra.plan import ClaimPlan
+from webhook.core.dra.references import LookupFailedError, Reference
 from webhook.core.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -96,6 +97,27 @@ class ClaimExplanation:
 
 def _word(answer: Fits | None) -> str:
     return f"[{_COLOURS[answer]}]{answer}[/]" if answer else "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The claims and templates of manifests, for the pods that stand in the same ones: a `references.Lookup`."""
+
+    documents: tuple[Document, ...]
+
+    def find(self, namespace: str, reference: Reference) -> Any:
+        """Return the object that a pod refers to.
+
+        Raises:
+            LookupFailedError: it is not among them.
+        """
+        for document in self.documents:
+            value = document.value
+            metadata = value.get("metadata") if isinstance(value.get("metadata"), dict) else {}
+            where = metadata.get("namespace") or namespace
+            if claim_of(value) and (value["kind"], metadata.get("name"), where) == (reference.kind, reference.name, namespace):
+                return value
+        raise LookupFailedError("it is not in these files")
 
 
 def examine(document: Document, snapshot: Snapshot, label: str | None) -> ClaimExplanation | None:

@@ -112,8 +112,9 @@ def examine(found: Found, snapshot: Snapshot, label: str | None) -> Explanation:
     mutated = decide.mutate(stored, request, snapshot)
     after: Pod = jsonpatch.apply_patch(stored, mutated.patch) if mutated.patch else stored
     final = decide.validate(after, request, snapshot)
-    before = validate.judged(stored, snapshot).verdicts if mutated.patch else final.verdicts
-    return Explanation(found, stored, mutated, final, after, before, _account(after, final.verdicts, snapshot))
+    sight = snapshot if wellformed.problems(stored) else decide.seen(stored, request, snapshot)
+    before = validate.judged(stored, sight).verdicts if mutated.patch else final.verdicts
+    return Explanation(found, stored, mutated, final, after, before, _account(after, final.verdicts, sight))
 
 
 def _defaulted(pod: Pod) -> Pod:

@@ -15,6 +15,7 @@ from webhook.core.accelerators import Catalogue
 from webhook.core.change import Change
 from webhook.core.containers import Pod, field_path
 from webhook.core.decision import Cause
+from webhook.core.dra.served import CLAIMED, is_claimed
 from webhook.core.fixes import Created, Diagnosis, Fix, Judge
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.node import NodeKubelet
@@ -24,6 +25,9 @@ from webhook.core.verdict import Outcome, Verdict
 HEADLINE: Final = (
     "no node class serves this pod from one NUMA node (a part of a machine with CPUs, memory and devices of its own)"
 )
+CLAIMED_HEADLINE: Final = "the kubelet of no node class admits this pod"
+"""Of a pod whose accelerators DRA gives out: nobody aligns them, so admission is all that there is to reach."""
+
 _MOST_GROUPS: Final = 8
 _TERMINAL: Final = 110
 _NO_FIX: Final = "Lowering what its containers ask for, or adding limits, does not align it on any of these classes."
@@ -38,11 +42,18 @@ class Account:
         whys: class -> why it does not align the pod, sorted by class.
         fixes: the nearest change, then others for classes that it does not serve.
         thorough: no search was cut short; without fixes, there are none of the kind that is looked for.
+        claimed: admission is all that there is to reach, for DRA gives out the accelerators.
     """
 
     whys: Mapping[str, Why]
     fixes: tuple[Fix, ...]
     thorough: bool = True
+    claimed: bool = False
+
+    @property
+    def aim(self) -> str:
+        """Return what the pod should be."""
+        return "admitted" if self.claimed else "aligned"
 
 
 def account(
@@ -65,7 +76,7 @@ def account(
     """
     open_questions = {name: verdict for name, verdict in sorted(judged.items()) if verdict.outcome is not Outcome.ALIGNED}
     diagnoses = {
-        name: Diagnosis() if verdict.outcome is Outcome.UNKNOWN else fixes.diagnose(pod, nodes[name], catalogue, judge)
+        name: _undisputed(verdict) or fixes.diagnose(pod, nodes[name], catalogue, judge)
         for name, verdict in open_questions.items()
     }
     found = fixes.nearest(pod, diagnoses, nodes, judge, created)
@@ -76,9 +87,15 @@ def account(
     return Account(whys, found, not any(diagnosis.exhausted for diagnosis in diagnoses.values()))
 
 
+def _undisputed(verdict: Verdict) -> Diagnosis | None:
+    """Return an empty diagnosis where nothing that the author could change is at issue."""
+    return Diagnosis() if verdict.outcome is Outcome.UNKNOWN or is_claimed(verdict) else None
+
+
 def message(found: Account) -> str:
     """Return the refusal as people read it: what, a line per class, the nearest fix."""
-    return "\n".join([f"{HEADLINE}:", *(f"  {line}" for line in class_lines(found.whys)), *fix_lines(found)])
+    headline = CLAIMED_HEADLINE if found.claimed else HEADLINE
+    return "\n".join([f"{headline}:", *(f"  {line}" for line in class_lines(found.whys)), *fix_lines(found)])
 
 
 def class_lines(whys: Mapping[str, Why]) -> list[str]:
@@ -107,7 +124,7 @@ def fix_lines(found: Account) -> list[str]:
     if not found.fixes:
         return [_NO_FIX if found.thorough else _NONE_FOUND] if found.whys else []
     first, *others = found.fixes
-    title = "Nearest change that aligns it" if len(first.changes) == 1 else "Nearest changes that align it together"
+    title = _title(first, found)
     lines = [f"{title} (on {wording.some(first.classes)}):", *(f"  {_field(change)}" for change in first.changes)]
     served = set(first.classes)
     for other in others:
@@ -116,6 +133,12 @@ def fix_lines(found: Account) -> list[str]:
         lines += [f"Or, for {wording.some(more)}{also}:", *(f"  {_field(change)}" for change in other.changes)]
         served.update(more)
     return lines
+
+
+def _title(first: Fix, found: Account) -> str:
+    if found.claimed:
+        return "Nearest change after which it is admitted"
+    return "Nearest change that aligns it" if len(first.changes) == 1 else "Nearest changes that align it together"
 
 
 def _field(change: Change) -> str:
@@ -135,7 +158,7 @@ def causes(found: Account) -> tuple[Cause, ...]:
     reason = reason_of(found.whys.values())
     if found.fixes:
         first = found.fixes[0]
-        on = f"then aligned on {wording.some(first.classes)}"
+        on = f"then {found.aim} on {wording.some(first.classes)}"
         return tuple(Cause(field_path(c.path), reason, f"{c.container}: {advice(c)}; {on}") for c in first.changes)
     return tuple(Cause("spec", each.word, each.text) for each in dict.fromkeys(found.whys.values()))
 
@@ -151,9 +174,10 @@ def warnings(found: Account) -> tuple[str, ...]:
     groups: dict[str, list[str]] = {}
     for name, reason in found.whys.items():
         groups.setdefault(reason.text.removeprefix(UNALIGNED), []).append(name)
-    lines = [f"not aligned on {wording.some(names, 1)}: {text}" for text, names in list(groups.items())[:_MOST_GROUPS]]
+    lines = [f"not {found.aim} on {wording.some(names, 1)}: {text}" for text, names in list(groups.items())[:_MOST_GROUPS]]
     for fix in found.fixes[:1]:
-        lines += [f"{_field(change)}, to align it on {wording.some(fix.classes, 1)}" for change in fix.changes]
+        verb = "have it admitted" if found.claimed else "align it"
+        lines += [f"{_field(change)}, to {verb} on {wording.some(fix.classes, 1)}" for change in fix.changes]
     return tuple(wording.shortened(line) for line in lines)
 
 
@@ -163,6 +187,8 @@ def summary(verdict: Verdict) -> str:
         case Outcome.ALIGNED:
             return _where(verdict)
         case Outcome.ADMITTED:
+            if is_claimed(verdict):
+                return f"admitted: {'; '.join(dict.fromkeys(gap.detail for gap in verdict.gaps if gap.reason == CLAIMED))}"
             gaps = dict.fromkeys(f"{gap.reason} ({gap.container})" if gap.container else gap.reason for gap in verdict.gaps)
             return f"admitted, not aligned: {wording.some(list(gaps), 2)}" if gaps else "admitted, not aligned"
         case Outcome.REFUSED:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from webhook.core import placement
 from webhook.core.accelerators import Asks, asks, extended_resources
 from webhook.core.containers import Pod, visit
-from webhook.core.dra.served import is_claimed, seen_by_claims
+from webhook.core.dra.served import is_claimed, pins, seen_by_claims
 from webhook.core.edit import put
 from webhook.core.kubelet import admit
 from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER
@@ -75,14 +75,19 @@ def completed_by_hami(pod: Pod, wanted: Asks) -> Pod:
 def judge_changed(snapshot: Snapshot) -> _Judge:
     """Return a judge for variants of a pod, which may ask for something else than the pod itself does.
 
-    Where DRA gives out the accelerators, admission is all that there is to reach, and counts as aligned.
+    Where DRA gives out the accelerators, admission is all that there is to reach, and counts as aligned; with CPUs of their
+    own for containers whose author wants them.
     """
     by_dra = {each.name for each in snapshot.candidates if each.is_by_dra}
+    pinned = snapshot.claims.pinned if snapshot.claims else frozenset()
 
     def changed(node: NodeKubelet, pod: Pod) -> Verdict:
         wanted = asks(pod, snapshot.catalogue)
         verdict = judge(node, completed_by_hami(pod, wanted), wanted)
-        return replace(verdict, aligned=verdict.admitted) if node.node_class.name in by_dra else verdict
+        if node.node_class.name not in by_dra:
+            return verdict
+        own = not node.config.cpu_static or all(pins(verdict, container) for container in pinned)
+        return replace(verdict, aligned=verdict.admitted and own)
 
     return changed
 

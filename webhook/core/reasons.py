@@ -12,6 +12,7 @@ from typing import Final
 from webhook.core import supply, wording
 from webhook.core.change import Change
 from webhook.core.containers import Container, Pod, visit
+from webhook.core.dra.served import CLAIMED
 from webhook.core.fixes import Diagnosis
 from webhook.core.knobs import Knob, amount_of
 from webhook.core.kubelet.node import NodeKubelet
@@ -90,6 +91,8 @@ def why(pod: Pod, verdict: Verdict, node: NodeKubelet, diagnosis: Diagnosis) -> 
         return Why(found, "", (f"its kubelet does not start: {verdict.start}",))
     if found == UNKNOWN:
         return Why(found, "", (f"no verdict: {verdict.unknown or 'the kubelet itself leaves it to chance'}",))
+    if found == CLAIMED:
+        return Why(found, "", tuple(dict.fromkeys(gap.detail for gap in verdict.gaps if gap.reason == CLAIMED)))
     clauses = tuple(dict.fromkeys(_clauses(pod, verdict, node, diagnosis))) or (_own_words(verdict),)
     first = f"{UNALIGNED}{clauses[0]}" if verdict.admitted else clauses[0]
     return Why(found, _container(verdict, diagnosis), (first, *clauses[1:]))

@@ -50,6 +50,7 @@ HELD = "{limits}.\nHave it raised, or use another namespace: numalign could alig
 
 NO_DEVICES = "no node class has all the devices that this pod's claims ask for, on one node"
 NO_DEVICES_ADVICE = "Ask for fewer devices, or spread them over several pods."
+NO_TIES_ADVICE = " Where they need not share a NUMA node: a namespace in mode best-effort takes it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ def _unserved(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision | None:
     if found.reason != NO_CLASS_SERVES or claims.elsewhere or mode is Mode.BEST_EFFORT or not _is_confined(pod, snapshot):
         return found if claims.unserved or snapshot.classes else replace(found, outcome="allowed", reason="Claims")
     lines = [f"{name}: {why}" for name, why in claims.unserved.items()]
-    message = "\n".join([f"{NO_DEVICES}:", *(f"  {line}" for line in lines), NO_DEVICES_ADVICE])
+    advice = NO_DEVICES_ADVICE + (NO_TIES_ADVICE if claims.tied else "")
+    message = "\n".join([f"{NO_DEVICES}:", *(f"  {line}" for line in lines), advice])
     causes = (Cause("spec.resourceClaims", found.reason, "; ".join(lines)),)
     refused = mode is Mode.STRICT
     return replace(
@@ -275,6 +277,8 @@ def account(case: Case, snapshot: Snapshot) -> Account:
         judging.judge_changed(snapshot),
         created=lambda changed: plan(record.undo(changed).pod, Mode.STRICT, snapshot).verdicts,
     )
+    by_dra = {each.name for each in snapshot.candidates if each.is_by_dra}
+    found = replace(found, claimed=bool(case.verdicts) and case.verdicts.keys() <= by_dra)
     return _within_limits(found, case.pod, snapshot) if snapshot.bounds else found
 
 

@@ -66,6 +66,8 @@ def _restricted(snapshot: Snapshot, only: tuple[str, ...]) -> Snapshot:
 
 
 def _explain(files: tuple[str, ...], snapshot: Snapshot, mode: str | None) -> Iterator[Explanation | ClaimExplanation]:
+    from dataclasses import replace  # noqa: PLC0415
+
     from webhook.cli import claim_explanation, manifests  # noqa: PLC0415
     from webhook.cli.explanation import examine  # noqa: PLC0415
 
@@ -77,6 +79,7 @@ def _explain(files: tuple[str, ...], snapshot: Snapshot, mode: str | None) -> It
         fail(errors)
     objects = [document for documents, _ in read for document in documents]
     found = [pod for document in objects for pod in manifests.pods(document)]
+    snapshot = replace(snapshot, lookup=claim_explanation.Documents(tuple(objects)))
     claims = [claim for document in objects if (claim := claim_explanation.examine(document, snapshot, mode)) is not None]
     if not found and not claims:
         fail([f"no pod, no pod template and no claim in {', '.join(files)}"])
@@ -99,6 +102,8 @@ def _page(explained: Explanation, snapshot: Snapshot, maps: int) -> Iterator[Ren
     yield f"\n[bold]{escape(data['file'])}:{data['line']}  {escape(data['object'])}[/]  {data['mode']}: {word}"
     if explained.final.verdicts:
         yield table(("class", "verdict", "why, or where"), _rows(explained))
+    elif not data["allowed"]:
+        yield escape(data["message"])
     yield from (f"[yellow]warning[/] {escape(text)}" for text in data["warnings"])
     yield from _fixes(data)
     yield from _diff(explained)

@@ -17,12 +17,16 @@ class PodClaims:
             the request's (`gpus/gpu`), or the extended resource that DRA serves.
         lone: by nothing but claims it is our business.
         cpu: containers whose CPUs come from a claim.
+        pinned: those of the asks' containers whose author wants CPUs of their own: whole ones, requests = limits.
         unserved: class -> why it does not have the devices, of those that the pod could land on.
+        tied: constraints are among the reasons.
         elsewhere: nodes that no class describes, or of which too little is known, may have them.
     """
 
     asks: tuple[Ask, ...] = ()
     lone: bool = False
     cpu: frozenset[str] = frozenset()
+    pinned: frozenset[str] = frozenset()
     unserved: Mapping[str, str] = field(default_factory=dict)
+    tied: bool = False
     elsewhere: bool = False

@@ -25,7 +25,7 @@ from webhook.core.shape.shapes import applied, shapes
 from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Verdict
 
-_APART = "its CPUs would not be where its first devices are"
+_APART = "its CPUs would be away from its devices"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ class PodPlanner:
             return self._as_written(_note(unknown))
         found = (self._judged(pod, pinning) for pod in self._attempts())
         apart = _note(f"on {wording.some([each.name for each in pinning], 1)} {_APART}")
-        return next((shaped for shaped in found if shaped is not None), None) or self._as_written(apart)
+        runs = any(verdict.admitted for verdict in self.before.values())
+        return next((shaped for shaped in found if shaped is not None), None) or self._as_written(*([apart] if runs else []))
 
     def _as_written(self, *notes: str) -> Shaped:
         return Shaped(self.author, self.before, notes)
@@ -102,7 +103,7 @@ class PodPlanner:
 
 
 def _note(why: str) -> str:
-    return f"CPUs left as written: {why}; whole CPUs, requests = limits, would pin them"
+    return f"not sized: {why}; whole CPUs with requests = limits pin them"
 
 
 def left_to_claims(claims: PodClaims) -> Iterator[str]:

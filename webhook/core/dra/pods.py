@@ -12,12 +12,10 @@ from webhook.core.dra import decide
 from webhook.core.dra.attributes import ACCELERATOR_DRIVERS
 from webhook.core.dra.devices import Inventory, Json
 from webhook.core.dra.reading import Found, ReadClaim
-from webhook.core.dra.seen import class_names_of, is_accelerators
+from webhook.core.dra.seen import class_names_of, is_accelerators, wants_own_cpus
 from webhook.core.dra.served import MIXED, pins
 from webhook.core.mutate import shortened
 from webhook.core.policy import Mode
-from webhook.core.quantities import InvalidQuantityError, is_whole, parse
-from webhook.core.resource_names import CPU
 from webhook.core.snapshot import Snapshot
 
 NOT_LOOKED_UP: Final = "claims were not read, so the pod is left as written; numalign serve --lookup-claims reads them"
@@ -112,13 +110,5 @@ def asks_for_accelerators(claim: Json, inventory: Inventory) -> bool:
 
 
 def is_pinned(pod: Pod) -> bool:
-    """Tell whether a container asks for whole CPUs, requests = limits: the static CPU Manager gives it CPUs of its own."""
-    return any(_whole(each.quantities("requests").get(CPU), each.quantities("limits").get(CPU)) for each in visit(pod))
-
-
-def _whole(request: Any, limit: Any) -> bool:
-    try:
-        amount = parse(limit) if limit is not None else 0
-        return amount > 0 and is_whole(amount) and (request is None or parse(request) == amount)
-    except InvalidQuantityError:
-        return False
+    """Tell whether some container wants CPUs of its own."""
+    return any(map(wants_own_cpus, visit(pod)))

@@ -36,7 +36,7 @@ class TooLongError(Exception):
 
 def joint_fits(node: str, demand: Demand) -> Fits:
     """Return whether an idle node has the devices of all claims of a pod at once."""
-    if not all_matched(_slots(node, demand)):
+    if not all_matched(slots(node, demand)):
         return Fits.NO
     try:
         if demand.exact and first(node, demand, Certainty.SURE) is not None:
@@ -46,16 +46,16 @@ def joint_fits(node: str, demand: Demand) -> Fits:
         return Fits.UNKNOWN
 
 
-def _slots(node: str, demand: Demand) -> list[list[tuple[str, str, str]]]:
+def slots(node: str, demand: Demand) -> list[list[tuple[str, str, str]]]:
     """Return for each device that is needed at least, whatever the constraints, which devices it could be."""
-    slots: list[list[tuple[str, str, str]]] = []
+    found: list[list[tuple[str, str, str]]] = []
     for need in demand.needs:
         candidates = list(need.candidates(node))
         if not any(candidate.device.shared for candidate in candidates):
             keys = list(dict.fromkeys(candidate.device.key for candidate in candidates))
             # One more than there are shows a shortage as well as millions do.
-            slots += [keys] * min(*(way.request.count for way in need.ways), len(keys) + 1)
-    return slots
+            found += [keys] * min(*(way.request.count for way in need.ways), len(keys) + 1)
+    return found
 
 
 def first(node: str, demand: Demand, certainty: Certainty) -> Allocation | None:

@@ -28,6 +28,8 @@ from webhook.core.dra.search import joint_fits
 from webhook.core.dra.served import Served, Uses, numa_node, places
 from webhook.core.dra.shortage import shortage
 from webhook.core.policy import Mode
+from webhook.core.quantities import InvalidQuantityError, is_whole, parse
+from webhook.core.resource_names import CPU
 from webhook.core.shape.candidate import Candidate, Home
 from webhook.core.snapshot import Snapshot
 
@@ -207,8 +209,26 @@ def _seen(pod: Pod, asked: _Asked, snapshot: Snapshot) -> Snapshot:
     landing = [each for each in snapshot.candidates if placement.can_land(pod, each.node.node_class)]
     unserved = _unserved(landing, asked.demand)
     kept = [_served(each, asked, snapshot) for each in landing if each.name not in unserved]
-    known = PodClaims(asked.asks, True, asked.cpu, unserved, _elsewhere(asked.demand, snapshot))  # noqa: FBT003
+    known = PodClaims(
+        asks=asked.asks,
+        lone=True,
+        cpu=asked.cpu,
+        pinned=frozenset(ask.container.name for ask in asked.asks if wants_own_cpus(ask.container)),
+        unserved=unserved,
+        tied=bool(asked.demand.ties),
+        elsewhere=_elsewhere(asked.demand, snapshot),
+    )
     return snapshot.seen_by(known, kept)
+
+
+def wants_own_cpus(container: Container) -> bool:
+    """Tell whether a container asks for whole CPUs, requests = limits: the static CPU Manager gives it CPUs of its own."""
+    limit, request = (container.quantities(field).get(CPU) for field in ("limits", "requests"))
+    try:
+        amount = parse(limit) if limit is not None else 0
+        return amount > 0 and is_whole(amount) and (request is None or parse(request) == amount)
+    except InvalidQuantityError:
+        return False
 
 
 def _unserved(landing: Iterable[Candidate], wanted_: Demand) -> dict[str, str]:
@@ -220,10 +240,12 @@ def _unserved(landing: Iterable[Candidate], wanted_: Demand) -> dict[str, str]:
 
 
 def _elsewhere(wanted_: Demand, snapshot: Snapshot) -> bool:
-    """Tell whether some node may have the devices, or so little is known that one may: then nothing is refused."""
+    """Tell whether some node that no class describes may have the devices: then nothing is refused."""
     if not snapshot.inventory.complete:
         return True
-    return any(joint_fits(node, wanted_) is not Fits.NO for node in snapshot.inventory.nodes)
+    described = {each.name for each in snapshot.candidates}
+    others = (node for node in snapshot.inventory.nodes if node not in described)
+    return any(joint_fits(node, wanted_) is not Fits.NO for node in others)
 
 
 def _served(each: Candidate, asked: _Asked, snapshot: Snapshot) -> Candidate:
@@ -276,7 +298,7 @@ def _beside_plugins(pod: Pod, asked: _Asked, by_dra: tuple[Ask, ...], snapshot: 
     landing = [each for each in snapshot.candidates if placement.can_land(pod, each.node.node_class)]
     unserved = _unserved(landing, asked.demand)
     kept = [_one_way(each, pod, asked, by_dra, snapshot) for each in landing if each.name not in unserved]
-    known = PodClaims(asked.asks, False, asked.cpu, unserved, elsewhere=True)  # noqa: FBT003
+    known = PodClaims(asked.asks, cpu=asked.cpu, unserved=unserved, elsewhere=True)
     return snapshot.seen_by(known, kept)
 
 

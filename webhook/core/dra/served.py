@@ -129,7 +129,7 @@ def _doubt(node: str, demand: Demand, minor: int) -> str:
             return "which devices it gets is not certain"
         pools = {candidate.device.key[:2] for candidate in candidates}
         if not all(candidate.device.ordered for candidate in candidates) or (len(pools) > 1 and minor < _POOLS_SORTED_SINCE):
-            return "the order in which its devices are given out is not certain"
+            return "the order of its devices is not certain"
         if any(candidate.device.shared for candidate in candidates) and _is_contended(node, demand):
             return "which devices it gets is not certain"
     return ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from webhook.core import wording
+from webhook.core.dra.allocation import all_matched
 from webhook.core.dra.demand import Demand, Need
+from webhook.core.dra.search import slots
 
 
 def shortage(node: str, demand: Demand) -> str:
@@ -14,14 +16,14 @@ def shortage(node: str, demand: Demand) -> str:
         if there < least:
             return f"{_name(need)} asks for {_devices(least)}; {there or 'none'} there"
     claimed = wording.some(list(dict.fromkeys(_name(need) for need in demand.needs)))
-    if demand.ties:
+    if all_matched(slots(node, demand)):
         attributes = wording.some(list(dict.fromkeys(tie.attribute for tie in demand.ties)), 1)
-        return f"its devices for {claimed} cannot have one {attributes} as the claims want"
-    return f"it has not enough devices for {claimed} together"
+        return f"it cannot give {claimed} devices with one {attributes} each"
+    return f"it has too few devices for {claimed} together"
 
 
 def _name(need: Need) -> str:
-    return f"claim {need.claim}, request {need.name}"
+    return f"{need.claim}/{need.name}"
 
 
 def _devices(count: int) -> str:
