@@ -1,6 +1,7 @@
 """deploy/helm renders to the objects of the kustomize base, and to the webhooks that the program itself prints."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -83,6 +84,14 @@ def test_the_chart_renders_to_the_objects_of_the_base(helm, plane):
     chart = rendered(helm(values={"policy": {"mode": "strict"}}))
     expected = by_key(each for each in base if each["kind"] != "Namespace")
     assert by_key(chart) == expected
+
+
+def test_with_claims_it_renders_to_the_base_with_the_component(helm, plane, tmp_path):
+    base, component = (os.path.relpath(DEPLOY / part, tmp_path) for part in ("base", "components/claims"))
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [base], "components": [component]}))
+    chart = rendered(helm("--set", "claims.enabled=true,webhooks.enabled=false", values={"policy": {"mode": "strict"}}))
+    overlay = objects(plane.must("kustomize", str(tmp_path)))
+    assert by_key(chart) == by_key(each for each in overlay if each["kind"] != "Namespace")
 
 
 @pytest.mark.parametrize("mode", ["strict", "best-effort", "audit", "off"])
