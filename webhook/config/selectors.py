@@ -89,7 +89,8 @@ def _variables(device: Device) -> dict[str, Any]:
         attributes.setdefault(domain, {})[identifier] = _value(each)
     capacity: dict[str, dict[str, Any]] = {}
     for name, quantity in device.capacity.items():
-        domain, _, identifier = name.partition("/")
+        domain, slash, identifier = name.partition("/")
+        domain, identifier = (domain, identifier) if slash else (device.driver, name)
         capacity.setdefault(domain, {})[identifier] = {"quantity": quantity}
     return {
         "driver": device.driver,

@@ -51,7 +51,7 @@ class Device:
 
     Attributes:
         attributes: fully qualified name -> value; a bare name in a slice has the driver for its domain.
-        capacity: fully qualified name -> quantity as written.
+        capacity: name as published, with or without a domain, which is how requests must call it, too -> quantity as written.
         shared: several claims may have a part of it (`allowMultipleAllocations`).
         certain: nothing but the selectors decides whether an idle node gives it out. False: also counters, taints, binding
             conditions, a pool that is not complete, or a node selector that was not evaluated.

@@ -150,9 +150,7 @@ def _device(raw: Json, spec: Json, *, complete: bool, ordered: bool) -> Device:
         pool=_pool(spec),
         name=raw["name"],
         attributes={name: each for name, each in attributes.items() if each is not None},
-        capacity={
-            _qualified(name, driver, basic["capacity"]): str(value.get("value", "")) for name, value in _items(basic, "capacity")
-        },
+        capacity={name: str(value.get("value", "")) for name, value in _items(basic, "capacity")},
         shared=basic.get("allowMultipleAllocations") is True,
         certain=complete and not any(basic.get(field) for field in _DOUBTS) and not _has_request_policy(basic),
         ordered=ordered,

@@ -27,6 +27,8 @@ from tests.unit.core.dra.claiming import (
 )
 from webhook.core.decision import Request
 from webhook.core.dra import decide
+from webhook.core.dra.allocation import Fits
+from webhook.core.dra.plan import plan
 from webhook.core.snapshot import Snapshot
 
 H100 = [on(GPU, 0, 0, 1, 1), on(NIC, 0, 1), on(CPU, 0, 1)]
@@ -210,6 +212,23 @@ def test_the_schedulers_own_claim_is_left_alone() -> None:
     made["metadata"]["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
     after, decision = mutated(made, inventory(h100=H100))
     assert (after, decision.reason) == (made, "ExtendedResource")
+
+
+@pytest.mark.parametrize(
+    ("published", "asked", "plain"),
+    [
+        ("memory", {"memory": "40Gi"}, Fits.YES),
+        ("memory", {"memory": "80Gi"}, Fits.NO),
+        ("memory", {f"{GPU}/memory": "40Gi"}, Fits.UNKNOWN),
+        (f"{GPU}/memory", {"memory": "40Gi"}, Fits.UNKNOWN),
+        (f"{GPU}/memory", {f"{GPU}/memory": "40Gi"}, Fits.YES),
+    ],
+)
+def test_a_capacity_has_the_name_under_which_it_is_published(published: str, asked: JSON, plain: Fits) -> None:
+    devices = [device(name, numa=0) | {"capacity": {published: {"value": "40Gi"}}} for name in "ab"]
+    made = claim(request("gpu", 2, capacity={"requests": asked}))
+    found = plan(made, made["spec"]["devices"], inventory(h100=[spec(GPU, *devices)]), strict=True, rewritable=True)
+    assert found.plain == {"h100": plain}
 
 
 def test_a_class_that_is_not_known_is_left_out_and_named() -> None:
