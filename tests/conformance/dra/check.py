@@ -4,21 +4,28 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonpatch
+
 from webhook.config.selectors import Selectors
-from webhook.core.dra import claims
+from webhook.core.decision import Request
+from webhook.core.dra import claims, decide
 from webhook.core.dra.allocation import Fits
 from webhook.core.dra.devices import Attribute, Inventory, device_class
+from webhook.core.dra.encoding import Encoding
 from webhook.core.dra.plan import ClaimPlan, plan
 from webhook.core.dra.slices import devices_by_node
+from webhook.core.policy import Mode
+from webhook.core.snapshot import Snapshot
 
 JSON = dict[str, Any]
 
 SELECTORS = Selectors()
+MODES = (Mode.STRICT, Mode.BEST_EFFORT)
 VERSIONS = {34: "v1.34.4", 35: "v1.35.4", 36: "v1.36.3", 37: "v1.37.2"}
 
 
@@ -30,31 +37,59 @@ def allocator_path(minor: int) -> Path:
 
 @dataclass(frozen=True)
 class Subject:
-    """A case with what we make of it, in both modes."""
+    """A case with what we make of it.
+
+    Attributes:
+        plans: by mode.
+        changed: by mode, the claim as the API server has it after the mutating handler; what both modes make is there once.
+    """
 
     case: JSON
     inventory: Inventory
-    strict: ClaimPlan
-    best_effort: ClaimPlan
+    plans: Mapping[Mode, ClaimPlan]
+    changed: Mapping[Mode, JSON]
 
-    def mutated(self, made: ClaimPlan) -> JSON | None:
-        """Return the claim as changed; None where it is not."""
-        return self.case["claim"] | {"spec": {"devices": made.encoding.devices}} if made.encoding else None
+    def encodings(self) -> Iterator[tuple[Mode, Encoding]]:
+        """Yield what is put to the test."""
+        for mode in self.changed:
+            made = self.plans[mode].encoding
+            assert made is not None
+            yield mode, made
 
 
 def subject(case: JSON) -> Subject:
     """Return a case with our plans for it."""
+    known, claim = inventory(case), case["claim"]
+    plans = {
+        mode: plan(claim, claims.devices(claim), known, strict=mode is Mode.STRICT, rewritable=claims.is_generated(claim))
+        for mode in MODES
+    }
+    changed: dict[Mode, JSON] = {}
+    for mode, made in plans.items():
+        after = mutated(claim, known, mode) if made.encoding else claim
+        if after != claim and after not in changed.values():
+            changed[mode] = after
+    return Subject(case, known, plans, changed)
+
+
+def inventory(case: JSON) -> Inventory:
+    """Return the devices of a case; a node without any is there, too."""
     nodes = devices_by_node([each["spec"] for each in case["slices"]])
     known = {node: nodes.get(node, ()) for node in case["nodes"]}
     classes = {each["metadata"]["name"]: device_class(each) for each in case["classes"]}
-    inventory = Inventory(known, classes, matches=SELECTORS, fails=SELECTORS.fails)
-    claim = case["claim"]
-    plans = (plan(claim, claims.devices(claim), inventory, strict=strict, rewritable=True) for strict in (True, False))
-    return Subject(case, inventory, *plans)
+    return Inventory(known, classes, matches=SELECTORS, fails=SELECTORS.fails)
+
+
+def mutated(claim: JSON, known: Inventory, mode: Mode) -> JSON:
+    """Return the claim after the patch that the API server gets."""
+    decision = decide.mutate_claim(claim, Request(label=mode), Snapshot(inventory=known))
+    changed: JSON = jsonpatch.apply_patch(claim, list(decision.patch))
+    return changed
 
 
 def questions(each: Subject) -> Iterator[JSON]:
-    """Yield two questions a node, idle and with devices in use."""
+    """Yield two questions a node, idle and with devices in use; the first also asks to create the claims."""
+    create = {"written": each.case["claim"]} | each.changed
     for node in each.case["nodes"]:
         for allocated in ([], each.case["allocated"]):
             yield {
@@ -63,13 +98,9 @@ def questions(each: Subject) -> Iterator[JSON]:
                 "slices": each.case["slices"],
                 "allocated": allocated,
                 "claims": {name: [claim] for name, claim in _claims(each, node).items()},
-                "validate": {name: made for name, made in _changed(each).items() if not allocated},
+                "create": create,
             }
-
-
-def _changed(each: Subject) -> dict[str, JSON]:
-    found = {"required": each.mutated(each.strict), "preferred": each.mutated(each.best_effort)}
-    return {name: claim for name, claim in found.items() if claim is not None}
+            create = {}
 
 
 def _claims(each: Subject, node: str) -> dict[str, JSON]:
@@ -77,8 +108,8 @@ def _claims(each: Subject, node: str) -> dict[str, JSON]:
 
     The restricted ones have selectors and no constraint, so what they say about alignment does not depend on constraints.
     """
-    found = {"written": each.case["claim"]} | _changed(each)
-    for made in (each.strict, each.best_effort):
+    found = {"written": each.case["claim"]} | each.changed
+    for made in each.plans.values():
         for names in {made.names, made.encoding.names if made.encoding else ()} - {()}:
             for index, value in enumerate(_values(each, node, made.attribute)):
                 name = f"{_group(names, made.attribute)} {index}"
@@ -119,21 +150,41 @@ def ask(binary: Path, asked: list[JSON]) -> list[JSON]:
 
 def faults(each: Subject, answers: Iterable[JSON], counts: Counter[str]) -> Iterator[str]:
     """Yield what is wrong; `counts` learns how often each promise was put to the test."""
-    asked = list(questions(each))
-    for question, answer in zip(asked, answers, strict=True):
-        yield from (f"{name} claim is invalid: {text}" for name, text in answer.get("invalid", {}).items() if text)
-        counts["valid"] += len(answer.get("invalid", {}))
+    _count_cases(each, counts)
+    for question, answer in zip(list(questions(each)), answers, strict=True):
+        yield from _created(each, answer.get("created", {}), counts)
         node, idle, found = question["node"], not question["allocated"], answer["allocations"]
         if any(allocation.get("error") for allocation in found.values()):
             counts["allocator errors"] += 1
             if not found["written"].get("error"):
                 yield f"{node}: the claim as written does not fail, a changed one does: {found}"
             continue
-        for made in (each.strict, each.best_effort):
-            if made.encoding is not None:
-                yield from _encoded(each, made, node, found, counts)
+        for mode, made in each.encodings():
+            yield from _encoded(each, mode, made, node, found, counts)
         if idle:
             yield from _satisfiable(each, node, found, counts)
+
+
+def _word(made: Encoding) -> str:
+    return "required" if made.required else "preferred"
+
+
+def _count_cases(each: Subject, counts: Counter[str]) -> None:
+    counts["cases"] += 1
+    for word in {_word(made) for _, made in each.encodings()}:
+        counts[f"{word}: cases"] += 1
+
+
+def _created(each: Subject, created: Mapping[str, JSON], counts: Counter[str]) -> Iterator[str]:
+    """The API server takes a changed claim as it takes the one as written, and stores all of what we added."""
+    words: dict[str, str] = {mode: _word(made) for mode, made in each.encodings()}
+    for name, answer in created.items():
+        if answer.get("invalid"):
+            yield f"{name} claim is invalid: {answer['invalid']}"
+        elif name in words:
+            counts[f"{words[name]}: created"] += 1
+            if answer.get("dropped") and not created["written"].get("dropped"):
+                yield f"{name} claim is not stored as changed"
 
 
 def _possible(found: JSON, names: Iterable[str], attribute: str) -> bool:
@@ -142,14 +193,12 @@ def _possible(found: JSON, names: Iterable[str], attribute: str) -> bool:
     return any(allocation["fits"] for name, allocation in found.items() if name.startswith(f"{group} "))
 
 
-def _encoded(each: Subject, made: ClaimPlan, node: str, found: JSON, counts: Counter[str]) -> Iterator[str]:
-    assert made.encoding is not None
-    name = "required" if made is each.strict else "preferred"
-    result, possible = found[name], _possible(found, made.encoding.names, made.encoding.attribute)
-    word = "required" if made.encoding.required else "preferred"
+def _encoded(each: Subject, mode: Mode, made: Encoding, node: str, found: JSON, counts: Counter[str]) -> Iterator[str]:
+    result, possible, word = found[mode], _possible(found, made.names, made.attribute), _word(made)
+    counts[f"{word}: asked"] += 1
     counts[f"{word}: could be aligned"] += possible
     counts[f"{word}: could not"] += not possible
-    if made.encoding.required:
+    if made.required:
         if result["fits"] != possible:
             yield f"{node}: required fits: {result['fits']}, possible: {possible}"
     else:
@@ -160,18 +209,17 @@ def _encoded(each: Subject, made: ClaimPlan, node: str, found: JSON, counts: Cou
         yield f"{node}: {word} is not aligned where it could be: {result['results']}"
 
 
-def _used(each: Subject, node: str, made: ClaimPlan, result: JSON) -> set[Attribute | None]:
-    assert made.encoding is not None
-    devices = {(d.driver, d.pool, d.name): d for d in each.inventory.nodes[node]}
+def _used(each: Subject, node: str, made: Encoding, result: JSON) -> set[Attribute | None]:
+    devices = {device.key: device for device in each.inventory.nodes[node]}
     return {
-        devices[driver, pool, device].published(made.encoding.attribute)
+        devices[driver, pool, device].published(made.attribute)
         for request, driver, pool, device in result["results"]
-        if request.partition("/")[0] in made.encoding.names
+        if request.partition("/")[0] in made.names
     }
 
 
 def _satisfiable(each: Subject, node: str, found: JSON, counts: Counter[str]) -> Iterator[str]:
-    made = each.strict
+    made = each.plans[Mode.STRICT]
     pairs = [("plain", made.plain.get(node), found["written"]["fits"])]
     if made.attribute:
         pairs.append(("aligned", made.aligned.get(node), _possible(found, made.names, made.attribute)))

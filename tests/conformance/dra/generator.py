@@ -12,6 +12,13 @@ DRIVERS = {"gpu": "gpu.nvidia.com", "nic": "dra.net", "cpu": "dra.cpu"}
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
 
 
+def _class(kind: str, driver: str) -> JSON:
+    return {"metadata": {"name": kind}, "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}]}}
+
+
+CLASSES = [_class(kind, driver) for kind, driver in DRIVERS.items()]
+
+
 def cases(seed: int, count: int, first: int = 0) -> Iterator[JSON]:
     """Yield cases by their numbers."""
     for number in range(first, first + count):
@@ -26,7 +33,7 @@ def case(seed: int, number: int) -> JSON:
     slices = [each for node in nodes for kind in DRIVERS for each in _slices(rng, style, node, kind)]
     return {
         "nodes": nodes,
-        "classes": [_class(kind, driver) for kind, driver in DRIVERS.items()],
+        "classes": CLASSES,
         "slices": slices,
         "claim": _claim(rng, style),
         "allocated": [_identity(each, device) for each in slices for device in each["spec"]["devices"] if rng.random() < 0.25],
@@ -47,10 +54,6 @@ class _Style:
         self.counters = rng.random() < 0.1
 
 
-def _class(kind: str, driver: str) -> JSON:
-    return {"metadata": {"name": kind}, "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}]}}
-
-
 def _slices(rng: random.Random, style: _Style, node: str, kind: str) -> Iterator[JSON]:
     """Yield the slices of one driver on one node, which are one pool; in untidy cases not all of it, or old ones beside it."""
     devices = [
@@ -60,12 +63,13 @@ def _slices(rng: random.Random, style: _Style, node: str, kind: str) -> Iterator
     parts = [part for part in (devices[:cut], devices[cut:]) if part] or [[]]
     missing = style.untidy and rng.random() < 0.3
     for index, part in enumerate(parts):
-        yield _slice(node, kind, index, part, generation=2, count=len(parts) + missing)
+        yield slice_of(node, kind, index, part, generation=2, count=len(parts) + missing)
     if style.untidy and rng.random() < 0.3:
-        yield _slice(node, kind, 9, [_device(rng, style, kind, 9)], generation=1, count=1)
+        yield slice_of(node, kind, 9, [_device(rng, style, kind, 9)], generation=1, count=1)
 
 
-def _slice(node: str, kind: str, index: int, devices: list[JSON], *, generation: int, count: int) -> JSON:
+def slice_of(node: str, kind: str, index: int, devices: list[JSON], *, generation: int, count: int) -> JSON:
+    """Return a ResourceSlice of a pool that has `count` of them."""
     pool = {"name": f"{node}-{kind}", "generation": generation, "resourceSliceCount": count}
     spec = {"driver": DRIVERS[kind], "pool": pool, "nodeName": node, "devices": devices}
     return {"metadata": {"name": f"{node}-{kind}-{index}"}, "spec": spec}
@@ -104,7 +108,13 @@ def _claim(rng: random.Random, style: _Style) -> JSON:
         named = [each["name"] for each in requests if rng.random() < 0.7]
         opaque = {"driver": DRIVERS["gpu"], "parameters": {"kind": "Config"}}
         devices["config"] = [({"requests": named} if named else {}) | {"opaque": opaque}]
-    return {"metadata": {"name": "c", "namespace": "research", "ownerReferences": [OWNER]}, "spec": {"devices": devices}}
+    return claim(devices)
+
+
+def claim(devices: JSON, name: str = "c") -> JSON:
+    """Return a claim that a pod owns."""
+    metadata = {"name": name, "namespace": "research", "ownerReferences": [OWNER]}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}}
 
 
 def _request(rng: random.Random, style: _Style, name: str, kind: str) -> JSON:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.conformance.dra import check, generator
 from tests.conformance.dra.run import judged
+from webhook.core.policy import Mode
 
 JSON = dict[str, Any]
 
@@ -41,10 +42,9 @@ def _signature(case: JSON) -> Hashable:
     each = check.subject(case)
     counts = sorted(request["exactly"]["count"] > 1 for request in case["claim"]["spec"]["devices"]["requests"])
     modes = [
-        (made.reason, made.attribute, made.encoding and made.encoding.required, made.impossible)
-        for made in (each.strict, each.best_effort)
+        (made.reason, made.attribute, made.encoding and made.encoding.required, made.impossible) for made in each.plans.values()
     ]
-    return (*counts, *modes, tuple(sorted(each.strict.aligned.values())))
+    return (*counts, *modes, tuple(sorted(each.plans[Mode.STRICT].aligned.values())))
 
 
 def main(given: Sequence[str] | None = None) -> int:

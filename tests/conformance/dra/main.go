@@ -1,13 +1,15 @@
 // Command allocator asks the scheduler's own allocator of DRA devices, and the API server's own validation of claims.
 //
-// It reads JSON lines {"node", "classes", "slices", "allocated", "claims", "validate"} on stdin and writes one line of answers
-// for each, in order: what it allocates on the node for each set of claims, and what is invalid in each claim to validate.
+// It reads JSON lines {"node", "classes", "slices", "allocated", "claims", "create"} on stdin and writes one line of answers
+// for each, in order: what it allocates on the node for each set of claims, and what becomes of each claim to create.
+// With -gates=Name=false,... the API server has other feature gates than by default.
 package main
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 
@@ -15,6 +17,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
@@ -28,12 +31,12 @@ type question struct {
 	Slices    []*resourceapi.ResourceSlice            `json:"slices"`
 	Allocated [][3]string                             `json:"allocated"`
 	Claims    map[string][]*resourceapi.ResourceClaim `json:"claims"`
-	Validate  map[string]*resourceapi.ResourceClaim   `json:"validate"`
+	Create    map[string]json.RawMessage              `json:"create"`
 }
 
 type answer struct {
 	Allocations map[string]allocation `json:"allocations,omitempty"`
-	Invalid     map[string]string     `json:"invalid,omitempty"`
+	Created     map[string]creation   `json:"created,omitempty"`
 }
 
 // allocation holds request, driver, pool and device of each result; none where the claims do not fit.
@@ -57,6 +60,12 @@ func (l lister) Get(name string) (*resourceapi.DeviceClass, error) {
 }
 
 func main() {
+	gates := flag.String("gates", "", "feature gates of the API server: Name=false,...")
+	flag.Parse()
+	if err := utilfeature.DefaultMutableFeatureGate.Set(*gates); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	klog.SetLogger(klog.Logger{})
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, maxLine)
@@ -80,12 +89,12 @@ func main() {
 }
 
 func (q *question) answer(cache *cel.Cache) answer {
-	a := answer{Allocations: map[string]allocation{}, Invalid: map[string]string{}}
+	a := answer{Allocations: map[string]allocation{}, Created: map[string]creation{}}
 	for name, claims := range q.Claims {
 		a.Allocations[name] = q.allocate(cache, claims)
 	}
-	for name, claim := range q.Validate {
-		a.Invalid[name] = invalid(claim)
+	for name, claim := range q.Create {
+		a.Created[name] = create(claim)
 	}
 	return a
 }
