@@ -77,3 +77,24 @@ def test_what_is_known_is_served_while_the_server_is_silent() -> None:
 def test_an_answer_that_is_no_object() -> None:
     with pytest.raises(LookupFailedError):
         CachedLookup(Api(ValueError("no JSON"))).find("ns", CLAIM)
+
+
+def test_many_references_are_read_within_one_deadline() -> None:
+    """A sidecar that answers, but slowly: a pod of many claims would wait for each of them."""
+    clock, names = Clock(), [Reference("gpus", "ResourceClaim", f"c{n}", n) for n in range(6)]
+
+    class Slow(Api):
+        def call(self, method: str, path: str, *, seconds: float) -> Any:
+            clock.now += DEADLINE * 0.4
+            return super().call(method, path, seconds=seconds)
+
+    api = Slow(*[{"n": n} for n in range(6)])
+    lookup = CachedLookup(api, clock)
+    assert [lookup.find("ns", each) for each in names[:3]] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    for each in names[3:]:
+        with pytest.raises(LookupFailedError, match="too long"):
+            lookup.find("ns", each)
+    assert [round(seconds / DEADLINE, 1) for _, _, seconds in api.calls] == [1.0, 0.6, 0.2]
+    assert lookup.find("ns", names[0]) == {"n": 0}
+    clock.now += 1.0
+    assert lookup.find("ns", names[3]) == {"n": 3}
