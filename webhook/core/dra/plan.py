@@ -13,6 +13,7 @@ from webhook.core.dra.attributes import ORDER, PCIE_ROOT, Shared, shared_attribu
 from webhook.core.dra.candidates import Wanted, wanted
 from webhook.core.dra.checklist import skip
 from webhook.core.dra.devices import Inventory, Json
+from webhook.core.dra.effort import MOST_COMBINATIONS, most_combinations
 from webhook.core.dra.encoding import Encoding, NoEncoding, preferred, required
 
 _NUMA: Final = frozenset(ORDER) - {PCIE_ROOT}
@@ -90,7 +91,13 @@ def plan(
     judged = ClaimPlan(attribute=shared.name, names=shared.names, plain=plain, aligned=aligned, notes=notes)
     if isinstance(made, NoEncoding):
         return replace(judged, reason="NoEncoding", text=made.why)
+    if most_combinations(made, known, _without(Fits.NO, plain)) > MOST_COMBINATIONS:
+        return replace(judged, reason="TooManyCombinations", text="the scheduler would have too many combinations to try")
     return replace(judged, encoding=made)
+
+
+def _without(answer: Fits, plain: Mapping[str, Fits]) -> list[str]:
+    return [node for node, found in plain.items() if found is not answer]
 
 
 def _left_out(each: Wanted, inventory: Inventory) -> str:
