@@ -38,7 +38,7 @@ def with_claims(decision: Decision, pod: Pod, mode: Mode, found: Found, snapshot
         return decision
     made = [(each, decide.judge_owned(each.claim, mode, snapshot)) for each in ours if each.is_made]
     refused = next(((each, judged) for each, judged in made if not judged.allowed), None)
-    if refused is not None:
+    if refused is not None and not _may_land_unknown(snapshot):
         return _refused(*refused, decision, mode)
     warnings = [MIXED] if _is_mixed(decision, pod, snapshot) else []
     warnings += [f"claim {each.reference.entry}: {line}" for each, judged in made for line in judged.warnings]
@@ -70,6 +70,11 @@ def _has_accelerators(inventory: Inventory) -> bool:
 
 def _uses_claims(container: Any) -> bool:
     return bool((container.raw.get("resources") or {}).get("claims"))
+
+
+def _may_land_unknown(snapshot: Snapshot) -> bool:
+    """Tell whether the pod may land on a class whose DRA devices are not described: they may be what it wants."""
+    return any(each.node.node_class.devices is None for each in snapshot.candidates)
 
 
 def _is_mixed(decision: Decision, pod: Pod, snapshot: Snapshot) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 from webhook.core.dra.attributes import ORDER, PCIE_ROOT
 from webhook.core.dra.demand import Demand
 from webhook.core.dra.devices import Device, Type
-from webhook.core.dra.search import Certainty, TooLongError, first
+from webhook.core.dra.search import Allocation, Certainty, TooLongError, first
 from webhook.core.kubelet.aligned import NO_DEVICE_CONTAINER, SHARED_CPUS
 from webhook.core.verdict import Gap, Verdict
 
@@ -25,6 +25,7 @@ UNPINNED: Final = "its CPUs are the node's shared ones, its devices those that t
 
 _NUMA: Final = tuple(name for name in ORDER if name != PCIE_ROOT)
 _POOLS_SORTED_SINCE: Final = 36
+_UNCERTAIN: Final = "which devices it gets is not certain"
 
 Uses = Mapping[str, tuple[tuple[str, str], ...]]
 """Container -> claim and request of each thing it uses."""
@@ -105,18 +106,21 @@ def places(
         minor: of its Kubernetes: pools come in random order up to 1.35.
         numa_nodes: that it has.
     """
-    why = _doubt(node, demand, minor)
-    if why:
-        return {}, why
-    try:
-        found = first(node, demand, Certainty.SURE)
-    except TooLongError:
-        found = None
+    found, why = first_allocation(node, demand, minor)
     if found is None:
-        return {}, "which devices it gets is not certain"
+        return {}, why or _UNCERTAIN
     there = {name: _sits_on(device for use in used for device in found.get(use, ())) for name, used in uses.items()}
     known = {name: cells for name, cells in there.items() if cells and cells <= numa_nodes}
     return (known, "") if known.keys() == there.keys() else ({}, "its devices do not say on which NUMA node they are")
+
+
+def first_allocation(node: str, demand: Demand, minor: int) -> tuple[Allocation | None, str]:
+    """Return the devices that the scheduler takes first on an idle node, or why they cannot be told; neither: it finds none."""
+    why = _doubt(node, demand, minor)
+    try:
+        return (None, why) if why else (first(node, demand, Certainty.SURE), "")
+    except TooLongError:
+        return None, _UNCERTAIN
 
 
 def _doubt(node: str, demand: Demand, minor: int) -> str:
@@ -126,12 +130,12 @@ def _doubt(node: str, demand: Demand, minor: int) -> str:
     for need in demand.needs:
         candidates = list(need.candidates(node))
         if not all(candidate.sure for candidate in candidates):
-            return "which devices it gets is not certain"
+            return _UNCERTAIN
         pools = {candidate.device.key[:2] for candidate in candidates}
         if not all(candidate.device.ordered for candidate in candidates) or (len(pools) > 1 and minor < _POOLS_SORTED_SINCE):
             return "the order of its devices is not certain"
         if any(candidate.device.shared for candidate in candidates) and _is_contended(node, demand):
-            return "which devices it gets is not certain"
+            return _UNCERTAIN
     return ""
 
 

@@ -75,7 +75,7 @@ def own_nodes(verdict: Any, snapshot: Snapshot, name: str) -> set[int]:
     return {cell for cell, members in numa.items() if any(members >> cpu & 1 for cpu in verdict.placements["main"].cpus)}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(classes(), pods(), st.sampled_from(["strict", "best-effort"]))
 def test_never_worse_and_the_same_again(made: list[JSON], pod: tuple[JSON, JSON], mode: str) -> None:
     written, objects = pod
@@ -98,7 +98,7 @@ def test_never_worse_and_the_same_again(made: list[JSON], pod: tuple[JSON, JSON]
         assert f"numalign: {MIXED}" in answer.warnings
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(classes(), pods())
 def test_whatever_the_order(made: list[JSON], pod: tuple[JSON, JSON]) -> None:
     written, objects = pod
