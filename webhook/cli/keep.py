@@ -43,7 +43,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--authority-days", default=365.0, show_default=True, help="Life of an authority; followed by another at two thirds."
 )
 @click.option("--settle", default=60.0, show_default=True, help="Seconds that a new authority is trusted before it signs.")
-@click.option("--once", is_flag=True, help="One round.")
+@click.option("--once", is_flag=True, help="One round, of what is written in rounds.")
 def keep(place: Place, every: float, once: bool, **options: Any) -> None:
     """Keep a replica's serving certificate in a directory, and the authority and its trust with the other replicas.
 
@@ -53,16 +53,14 @@ def keep(place: Place, every: float, once: bool, **options: Any) -> None:
 
     logs.configure()
     rounds = _Rounds(place, options)
+    if once:
+        raise SystemExit(Exit.REFUSED if rounds.next() is None else Exit.FITS)
     _start_readers(place, options)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    while True:
-        busy = rounds.next()
-        if once:
-            raise SystemExit(Exit.REFUSED if busy is None else Exit.FITS)
-        if stop.wait(0.1 if busy else every):
-            return
+    while not stop.wait(0.1 if rounds.next() else every):
+        continue
 
 
 def service_hosts(service: str, namespace: str) -> tuple[str, ...]:
