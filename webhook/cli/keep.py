@@ -79,7 +79,10 @@ def _start_readers(place: Place, options: Mapping[str, Any]) -> None:
     if options["limits_file"] is not None:
         LimitsFile(api, options["limits_file"], lambda error: log.warning("LimitRanges not read", problem=str(error))).start()
     if options["claims_socket"] is not None:
-        Relay(api, options["claims_socket"], DEADLINE).start()
+        try:
+            Relay(api, options["claims_socket"], DEADLINE).start()
+        except OSError as error:  # certificates are kept all the same
+            log.warning("claims cannot be asked for", problem=str(error))
 
 
 class _Rounds:
