@@ -85,12 +85,12 @@ def test_input_patch_and_verdict(name: str) -> None:
                 "causes": [f"{cause.field}: {cause.message}" for cause in answer.causes],
                 "warnings": list(answer.warnings),
                 "audit": dict(answer.audit),
-                "verdicts": {key: _verdict(verdict) for key, verdict in answer.verdicts.items()},
+                "verdicts": {key: verdict_text(verdict) for key, verdict in answer.verdicts.items()},
             },
         },
     )
 
 
-def _verdict(verdict: Any) -> str:
+def verdict_text(verdict: Any) -> str:
     where = ", ".join(f"{name} {{{','.join(map(str, mask or '*'))}}}" for name, mask in verdict.masks.items())
     return " ".join(filter(None, (str(verdict.outcome), verdict.reason, where)))

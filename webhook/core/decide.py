@@ -111,7 +111,7 @@ def _on_essence(name: str, handler: _Handler, pod: dict[str, Any], mode: Mode, s
     if sight.claims is None and not asks(pod, snapshot.catalogue).accelerators:
         return Decision(allowed=True, mode=mode, outcome="not-ours", reason="NoAccelerator")
     decision = handler(pod, mode, sight)
-    return with_claims(decision, pod, mode, read, sight) if name == "validate" and read.claims else decision
+    return with_claims(decision, pod, mode, read, sight) if name == "validate" and sight.claims is not None else decision
 
 
 def _canonical(pod: Mapping[str, Any]) -> str:

@@ -90,13 +90,20 @@ def unserved(mode: Mode, snapshot: Snapshot, warnings: Iterable[str] = ()) -> De
         return None
     if not snapshot.claims.unserved:
         # Without any class nothing is to be said; with some, the pod's selectors and tolerations leave none of them.
-        text = [] if not snapshot.classes else ["no node class matches the pod's devices, selectors and tolerations"]
+        lines = [] if not snapshot.classes else ["no node class matches the pod's devices, selectors and tolerations"]
         return Decision(
-            allowed=True, mode=mode, outcome="undescribed", reason="NoClassMatches", warnings=shortened([*warnings, *text])
+            allowed=True, mode=mode, outcome="undescribed", reason="NoClassMatches", warnings=shortened([*warnings, *lines])
         )
     name, why = next(iter(snapshot.claims.unserved.items()))
-    lines = [*warnings, f"no node class has the devices of its claims; {name}: {why}"]
-    return Decision(allowed=True, mode=mode, outcome="undescribed", reason=NO_CLASS_SERVES, warnings=shortened(lines))
+    text = f"no node class has the devices of its claims; {name}: {why}"
+    return Decision(
+        allowed=True,
+        mode=mode,
+        outcome="undescribed",
+        reason=NO_CLASS_SERVES,
+        warnings=shortened([*warnings, text]),
+        audit={"verdict": text},
+    )
 
 
 NO_CLASS_SERVES: Final = "NoClassServesClaims"

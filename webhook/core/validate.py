@@ -111,7 +111,7 @@ def _unserved(pod: Pod, mode: Mode, snapshot: Snapshot) -> Decision | None:
         message=message,
         causes=causes,
         warnings=() if refused else found.warnings,
-        audit={} if refused else {"would-refuse": found.reason},
+        audit=found.audit if refused else {**found.audit, "would-refuse": found.reason},
     )
 
 

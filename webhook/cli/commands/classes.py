@@ -59,6 +59,7 @@ def check(paths: tuple[Path, ...], policy_file: Path | None, class_paths: tuple[
     loaded = read_classes((*paths, *class_paths), load_policy(policy_file))
     data = {
         "classes": [node.node_class.name for node in loaded.classes],
+        "nodes": [name for name in loaded.inventory.nodes if name not in {node.node_class.name for node in loaded.classes}],
         "errors": [str(error) for error in loaded.errors],
         "warnings": [str(warning) for warning in loaded.warnings],
     }
@@ -90,8 +91,11 @@ def _report(data: dict[str, list[str]]) -> Iterator[RenderableType]:
     if data["errors"]:
         yield "nothing is put in force while there are errors"
         return
-    count = len(data["classes"])
-    yield f"{count} class{'' if count == 1 else 'es'} can be used: {', '.join(data['classes']) or '-'}"
+    classes, nodes = data["classes"], data["nodes"]
+    if classes or not nodes:
+        yield f"{len(classes)} class{'' if len(classes) == 1 else 'es'} can be used{': ' if classes else ''}{', '.join(classes)}"
+    if nodes:
+        yield f"DRA devices of {len(nodes)} node{'' if len(nodes) == 1 else 's'} can be used: {', '.join(nodes)}"
 
 
 def _row(node: NodeKubelet) -> dict[str, Any]:

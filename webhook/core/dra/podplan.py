@@ -25,8 +25,6 @@ from webhook.core.shape.shapes import applied, shapes
 from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Verdict
 
-_APART = "its CPUs would be away from its devices"
-
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
@@ -69,10 +67,19 @@ class PodPlanner:
         unknown = next((each.served.why for each in pinning if each.served and each.served.why), "")
         if unknown:
             return self._as_written(_note(unknown))
-        found = (self._judged(pod, pinning) for pod in self._attempts())
-        apart = _note(f"on {wording.some([each.name for each in pinning], 1)} {_APART}")
+        return self._searched(pinning)
+
+    def _searched(self, pinning: list[Candidate]) -> Shaped:
+        """Return the pod in the first shape that will do; else as written, with what is against the least surprising one."""
+        against = ""
+        for pod in self._attempts():
+            verdicts = judge_all(pod, self.wanted, self.candidates)
+            why = self._against(pod, verdicts, pinning)
+            if not why:
+                return Shaped(pod, verdicts)
+            against = against or why
         runs = any(verdict.admitted for verdict in self.before.values())
-        return next((shaped for shaped in found if shaped is not None), None) or self._as_written(*([apart] if runs else []))
+        return self._as_written(*([_note(against)] if against and runs else []))
 
     def _as_written(self, *notes: str) -> Shaped:
         return Shaped(self.author, self.before, notes)
@@ -86,20 +93,28 @@ class PodPlanner:
         everything = Asks((*self.wanted.accelerators, *self.claims.asks), self.wanted.nics, self.wanted.unknown)
         setting = scene(self.author, self.snapshot.policy, everything, self.candidates, self.snapshot.bounds)
         if is_pod_level(self.author):
-            made = (applied_to_pod(self.author, amounts) for amounts in pod_level_shapes(setting))
+            yield from (applied_to_pod(self.author, amounts) for amounts in pod_level_shapes(setting))
         else:
-            made = (applied(self.author, shape) for shape in shapes(setting))
-        yield from (pod for pod in made if breaches(pod, setting.bounds) <= setting.beyond)
+            yield from (applied(self.author, shape) for shape in shapes(setting))
 
-    def _judged(self, pod: Pod, pinning: list[Candidate]) -> Shaped | None:
-        """Return the pod in a shape; None where it harms, or helps nobody."""
-        verdicts = judge_all(pod, self.wanted, self.candidates)
-        harmless = all(keeps(self.before[name], each) for name, each in verdicts.items())
-        kept = all(keeps(self.received.get(name, each), each) for name, each in verdicts.items())
+    def _against(self, pod: Pod, verdicts: Verdicts, pinning: list[Candidate]) -> str:
+        """Return why a shape will not do; empty: it will."""
+        beyond = breaches(pod, self.snapshot.bounds) - breaches(self.author, self.snapshot.bounds)
+        if beyond:
+            return min(map(str, beyond))
+        lost = [name for name, each in verdicts.items() if not self._is_kept(name, each)]
+        if lost:
+            return f"the kubelet of {wording.some(lost, 1)} would not admit it"
+        apart = [each.name for each in pinning if not _is_near(verdicts[each.name], each)]
+        if apart:
+            return f"on {wording.some(apart, 1)} its CPUs would be away from its devices"
         plugins = [each for each in self.candidates if each.several and not each.is_by_dra]
-        helps = not plugins or is_met(verdicts, plugins)
-        near = all(_is_near(verdicts[each.name], each) for each in pinning)
-        return Shaped(pod, verdicts) if harmless and kept and helps and near else None
+        return (
+            "" if not plugins or is_met(verdicts, plugins) else f"{wording.some([e.name for e in plugins], 1)} would not align it"
+        )
+
+    def _is_kept(self, name: str, after: Verdict) -> bool:
+        return keeps(self.before[name], after) and keeps(self.received.get(name, after), after)
 
 
 def _note(why: str) -> str:

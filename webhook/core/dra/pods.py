@@ -34,8 +34,6 @@ def with_claims(decision: Decision, pod: Pod, mode: Mode, found: Found, snapshot
     if not decision.allowed or decision.outcome == "malformed":
         return decision
     ours = [each for each in found.claims if asks_for_accelerators(each.claim, snapshot.inventory)]
-    if not ours:
-        return decision
     made = [(each, decide.judge_owned(each.claim, mode, snapshot)) for each in ours if each.is_made]
     refused = next(((each, judged) for each, judged in made if not judged.allowed), None)
     if refused is not None and not _may_land_unknown(snapshot):
@@ -81,11 +79,12 @@ def _is_mixed(decision: Decision, pod: Pod, snapshot: Snapshot) -> bool:
     """Tell whether the kubelet pins CPUs beside claimed devices, on some class; where no class is known, whether it would."""
     if not decision.verdicts:
         return is_pinned(pod)
-    bearers = {ask.container.name for ask in snapshot.claims.asks} if snapshot.claims else set()
-    several = {each.name for each in snapshot.candidates if each.several}
+    asking = frozenset(ask.container.name for ask in snapshot.claims.asks) if snapshot.claims else frozenset()
+    landing = [each for each in snapshot.candidates if each.several and each.name in decision.verdicts]
     return any(
-        verdict.admitted and name in several and any(pins(verdict, container) for container in bearers)
-        for name, verdict in decision.verdicts.items()
+        pins(decision.verdicts[each.name], container)
+        for each in landing
+        for container in (each.served.bearers if each.served else asking)
     )
 
 

@@ -14,8 +14,8 @@ from webhook.core.dra.candidates import Candidate, Wanted
 from webhook.core.dra.demand import Demand, Need, Tie
 from webhook.core.dra.devices import Attribute, Device, Type
 
-_MOST_STEPS = 4000
-"""A search may be exponential; past this nothing is said. It takes some milliseconds."""
+_MOST_STEPS = 10_000
+"""A search may be exponential; after so many devices tried nothing is said. It takes some ten milliseconds."""
 
 _MOST_DEVICES = 128
 
@@ -101,13 +101,13 @@ class _Search:
 
     def _fill(self, index: int, way: Wanted, candidates: Sequence[Candidate], start: int, missing: int) -> bool:
         """Give a need the devices that it still misses, of the candidates from `start` on, and go on with the next need."""
-        self._steps += 1
-        if self._steps > _MOST_STEPS:
-            raise TooLongError
         if not missing or (not self._sure and any(candidate.device.shared for candidate in candidates)):
             # A device in parts may serve many requests, and one request several times.
             return self._place(index + 1)
         for position in range(start, len(candidates) - missing + 1):
+            self._steps += 1
+            if self._steps > _MOST_STEPS:
+                raise TooLongError
             device, need = candidates[position].device, self._needs[index]
             if device.key in self._taken or (bound := self._bound(need, way, device)) is None:
                 continue

@@ -97,13 +97,25 @@ def devices_by_node(specs: Iterable[Json]) -> dict[str, tuple[Device, ...]]:
 
 def literal_devices(specs: Iterable[Json]) -> tuple[Device, ...]:
     """Return the devices of slices that are written down for one node class: pasted from one of its nodes, so complete."""
-    found = [spec for spec in specs if spec.get("devices")]
+    found = [spec for pool in _pools(specs) for spec in pool if spec.get("devices")]
     slices = Counter((spec["driver"], _pool(spec)) for spec in found)
     return tuple(
         _device(raw, spec, complete=True, ordered=slices[spec["driver"], _pool(spec)] == 1)
         for spec in found
         for raw in spec["devices"]
     )
+
+
+def missing_slices(specs: Iterable[Json]) -> Iterator[str]:
+    """Yield what is missing of well-formed slices of one node class: their pools say how many they have."""
+    for pool in _pools(specs):
+        first, count = pool[0], max(map(_slice_count, pool))
+        if len(pool) < count and not any(first.get(field) for field in _OF_SEVERAL_NODES):
+            here = f"{len(pool)} of generation {_generation(first)}"
+            yield f"pool {_pool(first)} of {first['driver']} has {count} slices, {here} here"
+
+
+_OF_SEVERAL_NODES: Final = ("allNodes", "nodeSelector", "perDeviceNodeSelection")
 
 
 def _pools(specs: Iterable[Json]) -> Iterator[list[Json]]:

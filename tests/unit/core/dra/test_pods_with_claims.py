@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.core.dra.claiming import GPU, JSON, inventory, on, request
+from tests.unit.core.dra.claiming import GPU, JSON, NIC, claim, inventory, on, request
+from tests.unit.core.dra.machines import Cluster, claiming, user
 from tests.unit.core.setting import bare
 from webhook.config.catalogue import shipped_catalogue
 from webhook.config.selectors import Selectors
 from webhook.core import decide
 from webhook.core.decision import Decision, Request
+from webhook.core.dra import decide as claim_decisions
 from webhook.core.dra.devices import DeviceClass, Inventory
-from webhook.core.dra.pods import MIXED, asks_for_accelerators
-from webhook.core.dra.references import LookupFailedError, Reference, references
+from webhook.core.dra.pods import NOT_LOOKED_UP, asks_for_accelerators
+from webhook.core.dra.references import LookupFailedError, references
+from webhook.core.dra.served import MIXED
 from webhook.core.dra.slices import literal_devices
-from webhook.core.policy import Policy
+from webhook.core.policy import ClaimRules, Policy
 from webhook.core.snapshot import Snapshot
 
 KNOWN = inventory(h100=[on(GPU, 0, 0, 1, 1), on("dra.net", 0)])
-
-
-class Cluster:
-    """Templates and claims by name; an exception is raised, None is not there."""
-
-    def __init__(self, objects: Mapping[str, Any]) -> None:
-        self.objects = objects
-
-    def find(self, _namespace: str, reference: Reference) -> Any:
-        found = self.objects.get(reference.name)
-        if isinstance(found, Exception):
-            raise found
-        return found
 
 
 def template(*requests: JSON) -> JSON:
@@ -112,10 +101,53 @@ def test_a_template_that_is_gone_or_odd_never_refuses(found: Any, mode: str) -> 
     assert (decision.allowed, decision.warnings) == (True, ())
 
 
-def test_nobody_is_asked_without_a_lookup_or_where_the_mode_is_off() -> None:
-    known = Snapshot(catalogue=shipped_catalogue(), inventory=KNOWN)
-    assert decide.validate(pod(), Request(label="strict"), known).outcome == "not-ours"
-    assert validate(pod(), template(request("gpu", 3)), "off").allowed
+class TestWithoutLookup:
+    def decided(self, made: JSON, found: Inventory = KNOWN, mode: str = "strict") -> list[Decision]:
+        known = Snapshot(catalogue=shipped_catalogue(), inventory=found)
+        return [handler(made, Request("research", label=mode), known) for handler in (decide.mutate, decide.validate)]
+
+    def test_the_pod_stays_as_written_and_that_is_said_once_in_each_decision(self) -> None:
+        mutation, admission = self.decided(claiming())
+        assert (mutation.outcome, mutation.reason, mutation.patch) == ("unchanged", "ClaimsNotRead", ())
+        assert (admission.allowed, admission.outcome) == (True, "allowed")
+        assert mutation.warnings == admission.warnings == (f"numalign: {NOT_LOOKED_UP}",)
+
+    @pytest.mark.parametrize("found", [inventory(n=[on(NIC, 0)])])
+    def test_no_word_where_no_device_is_an_accelerator(self, found: Inventory) -> None:
+        assert [each.warnings for each in self.decided(claiming(), found)] == [(), ()]
+
+    def test_where_no_device_is_known_it_could_be_one(self) -> None:
+        assert all(each.warnings for each in self.decided(claiming(), inventory()))
+
+    def test_no_word_where_no_container_uses_them(self) -> None:
+        assert [each.warnings for each in self.decided(pod())] == [(), ()]
+
+    def test_no_word_on_pods_that_are_known_by_their_resources(self) -> None:
+        assert not any(NOT_LOOKED_UP in line for each in self.decided(claiming(user(gpu=1))) for line in each.warnings)
+
+    def test_nor_where_the_mode_is_off(self) -> None:
+        assert [each.warnings for each in self.decided(claiming(), mode="off")] == [(), ()]
+
+
+def test_nothing_is_read_where_the_mode_is_off() -> None:
+    decision = validate(pod(), AssertionError("nobody should ask"), "off")
+    assert (decision.allowed, decision.outcome) == (True, "exempt")
+
+
+class TestPrioritizedLists:
+    """A cluster whose gate is off drops `firstAvailable`, so that nothing can be preferred there."""
+
+    @pytest.mark.parametrize(("mode", "encoded"), [("strict", True), ("best-effort", False)])
+    def test_no_preference_is_written_where_the_policy_says_so(self, mode: str, encoded: bool) -> None:
+        off = Snapshot(Policy(claims=ClaimRules(prioritized_list=False)), inventory=KNOWN)
+        made = claim(request("gpu", 2), request("nic"))
+        decision = claim_decisions.mutate_claim(made, Request("research", label=mode), off)
+        assert bool(decision.patch) is encoded
+        assert "firstAvailable" not in str(decision.patch)
+        if not encoded:
+            assert (
+                "a preference takes a prioritized list, and the policy says that the cluster knows none" in decision.warnings[0]
+            )
 
 
 @pytest.mark.parametrize(
