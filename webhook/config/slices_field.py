@@ -9,11 +9,14 @@ from marshmallow import ValidationError
 
 from webhook.config.fields import Expect
 from webhook.core.dra.devices import Device
-from webhook.core.dra.slices import literal_devices, spec_problems
+from webhook.core.dra.slices import literal_devices, missing_slices, spec_problems
 
 
 class SlicesField(Expect[tuple[Device, ...]]):
-    """ResourceSlices of one node, whole or their specs alone; pool generations and node names do not count."""
+    """ResourceSlices of one node, whole or their specs alone; of each pool the highest generation counts, and has to be whole.
+
+    What is missing cannot be told from what the node does not have, and claims would be refused for it.
+    """
 
     expected = "a list of ResourceSlices, or of their specs"
 
@@ -28,4 +31,6 @@ class SlicesField(Expect[tuple[Device, ...]]):
                 errors.setdefault(index, []).append(str(problem))
         if errors:
             raise ValidationError(dict[Any, Any](errors))
+        if missing := list(missing_slices(specs)):
+            raise ValidationError(missing)
         return literal_devices(specs)

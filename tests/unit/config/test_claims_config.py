@@ -70,13 +70,30 @@ def test_devices_of_no_node_are_in_doubt_on_every_node(tmp_path: Path) -> None:
     assert [(each.driver, each.certain) for each in found] == [(GPU, True), ("fabric.example.com", False)]
 
 
-def test_a_node_class_carries_its_slices(tmp_path: Path) -> None:
+def carrying(path: Path, *slices: JSON) -> LoadedClasses:
     document = m112({})
     document["metadata"] = {"name": "h100"}
-    document["spec"] |= {"selector": {"class": "h100"}, "resourceSlices": [on(GPU, 0, 1), slice_of(on("dra.net", 0))]}
-    loaded = load(tmp_path, document)
+    document["spec"] |= {"selector": {"class": "h100"}, "resourceSlices": list(slices)}
+    return load(path, document)
+
+
+def test_a_node_class_carries_its_slices(tmp_path: Path) -> None:
+    loaded = carrying(tmp_path, on(GPU, 0, 1), slice_of(on("dra.net", 0)))
     assert loaded.errors == ()
     assert [each.driver for each in loaded.inventory.nodes["h100"]] == [GPU, GPU, "dra.net"]
+
+
+def test_of_a_pool_in_a_node_class_the_highest_generation_counts(tmp_path: Path) -> None:
+    pool = {"name": "p", "resourceSliceCount": 1}
+    slices = [on(GPU, *nodes) | {"pool": pool | {"generation": generation}} for generation, nodes in ((2, (0,)), (1, (0, 1)))]
+    assert [each.name for each in carrying(tmp_path, *slices).inventory.nodes["h100"]] == ["d0"]
+
+
+@pytest.mark.parametrize(("more", "missing"), [({}, True), ({"nodeName": "a"}, True), ({"allNodes": True}, False)])
+def test_a_pool_in_a_node_class_is_there_as_a_whole(tmp_path: Path, more: JSON, missing: bool) -> None:
+    loaded = carrying(tmp_path, on(GPU, 0) | {"pool": {"name": "p", "generation": 3, "resourceSliceCount": 2}} | more)
+    text = "spec.resourceSlices: pool p of gpu.nvidia.com has 2 slices, 1 of generation 3 here"
+    assert [text in str(error) for error in loaded.errors] == [True] * missing
 
 
 @pytest.mark.parametrize(
