@@ -98,8 +98,8 @@ def recorder(metrics: Metrics) -> _Record:
         if call is None or decision is None:
             log.warning("no AdmissionReview", status=int(answer.status), problem=answer.body.decode().strip())
             return
-        metrics.observe(route.handler, call.namespace, decision, dry_run=call.dry_run, seconds=seconds)
-        fields = logs.decision_fields(route.handler, call, decision, seconds)
+        metrics.observe(route.name, call.namespace, decision, dry_run=call.dry_run, seconds=seconds)
+        fields = logs.decision_fields(route.name, call, decision, seconds)
         if answer.error is not None:
             log.error("decision", **fields, exc_info=answer.error)
         else:

@@ -77,7 +77,9 @@ class Metrics:
         self.decisions = counter(
             "decisions", "Decisions on admission requests.", "handler", "mode", "outcome", "reason", "dry_run"
         )
-        self.would_refuse = counter("would_refuse", "Pods admitted that strict mode would have refused.", "namespace")
+        self.would_refuse = counter(
+            "would_refuse", "Pods, and claims written by hand, admitted that strict mode would have refused.", "namespace"
+        )
         self.class_verdict = Tally("numalign_class_verdict", "Verdicts on pods per node class.", ("class", "verdict"))
         registry.register(self.class_verdict)
         self.injected_cpu = counter("injected_cpu_cores", "Cores added to the CPU requests of pods.")
@@ -113,11 +115,11 @@ class Metrics:
         child.inc()
 
     def _count_outcome(self, handler: str, namespace: str, decision: Decision) -> None:
-        # a pod passes both webhooks: what is injected counts where it happens, the rest where the final pod is judged
+        # an object passes both webhooks: what is injected counts where it happens, the rest where the final one is judged
         if handler == "mutate":
             self.injected_cpu.inc(max(0.0, decision.injected_cpu))
             self.injected_memory.inc(max(0, decision.injected_memory))
-        elif handler == "validate" and decision.outcome == "would-refuse":
+        elif handler in {"validate", "validate-claim"} and decision.outcome == "would-refuse":
             self._count(self.would_refuse, namespace if _NAMESPACE.fullmatch(namespace) else "")
         elif handler == "validate" and decision.outcome == "undescribed":
             self.undescribed.inc()

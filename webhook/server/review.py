@@ -24,7 +24,7 @@ from webhook.server import response
 
 
 class Handler(StrEnum):
-    """What the API server asks of us; the `handler` label of the metrics."""
+    """What the API server asks of us."""
 
     MUTATE = "mutate"
     VALIDATE = "validate"
@@ -38,6 +38,11 @@ class Route:
     handler: Handler
     label: str | None = None
     kind: str = "Pod"
+
+    @property
+    def name(self) -> str:
+        """Return the handler as log and metrics call it, where claims are apart from pods."""
+        return f"{self.handler}-claim" if self.kind == _CLAIM else self.handler
 
 
 _CLAIM = "ResourceClaim"
