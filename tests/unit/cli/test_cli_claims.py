@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from tests.conformance.tables import m112
+from tests.conformance.tables import kubelet, m112
 from tests.unit.core.dra.claiming import GPU, JSON, NIC, NUMA, claim, device, request, spec
 from webhook.cli.group import numalign
 
@@ -75,3 +75,61 @@ def test_the_flat_form_of_v1beta1(slices: Path) -> None:
 def test_what_cannot_be_read_is_said(slices: Path, broken: JSON) -> None:
     (found,) = explain(slices, claim() | broken)
     assert found["allowed"] is True
+
+
+def train(**more: Any) -> JSON:
+    container = {"name": "main", "image": "registry.example/work", "resources": {"claims": [{"name": "devices"}]} | more}
+    spec = {"containers": [container], "resourceClaims": [{"name": "devices", "resourceClaimTemplateName": "t"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, "spec": spec}
+
+
+class TestPodsWithClaims:
+    @pytest.fixture
+    def described(self, slices: Path) -> Path:
+        """The class, with GPUs in an order that leads the allocator to the NUMA node of the first CPUs."""
+        gpus = spec(GPU, *(device(f"g{i}", {"type": "gpu"}, numa=i // 2) for i in range(4)))
+        nics = spec(NIC, device("n0", numa=0))
+        made = yaml.safe_load((slices.parent / "class.yaml").read_text())
+        made["spec"] |= {"resourceSlices": [gpus, nics], "kubelet": kubelet()}
+        path = slices.parent / "described.yaml"
+        path.write_text(yaml.safe_dump(made))
+        return path
+
+    def test_a_pod_is_explained_with_the_template_beside_it(self, described: Path) -> None:
+        claim_says, pod_says = explain(described, train(), TEMPLATE)
+        assert claim_says["says"] == f"required {NUMA}: gpu, nic"
+        assert (pod_says["object"], pod_says["outcome"]) == ("Pod/train", "mutated")
+        assert pod_says["classes"][0]["verdict"] == "admitted"
+        assert pod_says["classes"][0]["says"].startswith("claimed devices and CPUs that the kubelet pins")
+        assert pod_says["fixes"] == []
+        assert "cpu unset -> " in pod_says["warnings"][0]
+
+    def test_a_template_of_another_namespace_is_not_the_pods(self, described: Path) -> None:
+        elsewhere = TEMPLATE | {"metadata": {"name": "t", "namespace": "elsewhere"}}
+        found = explain(described, train(), elsewhere)[1]
+        assert found["warnings"] == [
+            "numalign: claims were not read, so not judged: ResourceClaimTemplate t: it is not in these files"
+        ]
+
+    def test_what_no_class_has_is_refused_with_its_reason(self, described: Path) -> None:
+        many = {"spec": {"spec": {"devices": {"requests": [request("gpu", 9, cls="gpu.nvidia.com")]}}}}
+        page = explain(described, train(), TEMPLATE | many, code=1, fmt="table")
+        assert "n: devices/gpu asks for 9 devices; 4 there" in page
+        assert "as written: no described node has the devices\n" in page
+
+    def test_what_the_kubelet_refuses_comes_with_a_change(self, described: Path) -> None:
+        found = explain(described, train(limits={"cpu": "100", "memory": "1Gi"}), TEMPLATE, code=1)[1]
+        (fix,) = found["fixes"]
+        assert (fix["changes"][0]["field"], fix["changes"][0]["value"]) == ("spec.containers[0].resources.limits.cpu", "56")
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"),
+    [
+        (["slices.yaml"], ["DRA devices of 1 node can be used: n"]),
+        (["class.yaml"], ["1 class can be used: n"]),
+    ],
+)
+def test_checking_says_what_can_be_used(slices: Path, names: list[str], lines: list[str]) -> None:
+    result = CliRunner().invoke(numalign, ["classes", "check", *(str(slices.parent / name) for name in names)])
+    assert (result.exit_code, result.stdout.splitlines()) == (0, lines)

@@ -87,11 +87,15 @@ def all_matched(slots: Sequence[Sequence[_Key]]) -> bool:
     taken: dict[_Key, int] = {}
 
     def place(slot: int, seen: set[_Key]) -> bool:
+        free = next((key for key in slots[slot] if key not in taken), None)
+        if free is not None:
+            taken[free] = slot
+            return True
         for key in slots[slot]:
             if key in seen:
                 continue
             seen.add(key)
-            if key not in taken or place(taken[key], seen):
+            if place(taken[key], seen):
                 taken[key] = slot
                 return True
         return False
