@@ -6,6 +6,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ class Subject:
     plans: Mapping[Mode, ClaimPlan]
     changed: Mapping[Mode, JSON]
 
+    @cached_property
+    def questions(self) -> tuple[JSON, ...]:
+        """Return two questions a node, idle and with devices in use; the first also asks to create the claims."""
+        return tuple(_questions(self))
+
     def encodings(self) -> Iterator[tuple[Mode, Encoding]]:
         """Yield what is put to the test."""
         for mode in self.changed:
@@ -87,17 +93,17 @@ def mutated(claim: JSON, known: Inventory, mode: Mode) -> JSON:
     return changed
 
 
-def questions(each: Subject) -> Iterator[JSON]:
-    """Yield two questions a node, idle and with devices in use; the first also asks to create the claims."""
+def _questions(each: Subject) -> Iterator[JSON]:
     create = {"written": each.case["claim"]} | each.changed
     for node in each.case["nodes"]:
+        asked = {name: [claim] for name, claim in _claims(each, node).items()}
         for allocated in ([], each.case["allocated"]):
             yield {
                 "node": node,
                 "classes": each.case["classes"],
                 "slices": each.case["slices"],
                 "allocated": allocated,
-                "claims": {name: [claim] for name, claim in _claims(each, node).items()},
+                "claims": asked,
                 "create": create,
             }
             create = {}
@@ -151,7 +157,7 @@ def ask(binary: Path, asked: list[JSON]) -> list[JSON]:
 def faults(each: Subject, answers: Iterable[JSON], counts: Counter[str]) -> Iterator[str]:
     """Yield what is wrong; `counts` learns how often each promise was put to the test."""
     _count_cases(each, counts)
-    for question, answer in zip(list(questions(each)), answers, strict=True):
+    for question, answer in zip(each.questions, answers, strict=True):
         yield from _created(each, answer.get("created", {}), counts)
         node, idle, found = question["node"], not question["allocated"], answer["allocations"]
         if any(allocation.get("error") for allocation in found.values()):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.dra import check, generator
-from tests.conformance.dra.run import judged
+from tests.conformance.dra.run import answered
 from webhook.core.policy import Mode
 
 JSON = dict[str, Any]
@@ -38,9 +38,8 @@ def digest(asked: Sequence[JSON]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _signature(case: JSON) -> Hashable:
-    each = check.subject(case)
-    counts = sorted(request["exactly"]["count"] > 1 for request in case["claim"]["spec"]["devices"]["requests"])
+def _signature(each: check.Subject) -> Hashable:
+    counts = sorted(request["exactly"]["count"] > 1 for request in each.case["claim"]["spec"]["devices"]["requests"])
     modes = [
         (made.reason, made.attribute, made.encoding and made.encoding.required, made.impossible) for made in each.plans.values()
     ]
@@ -56,12 +55,13 @@ def main(given: Sequence[str] | None = None) -> int:
     FOLDER.mkdir(exist_ok=True)
     seen: Counter[Hashable] = Counter()
     lines = []
-    for case, answers, _ in judged(generator.cases(options.seed, options.search), MINOR, Counter()):
-        kind = _signature(case)
+    subjects = (("", check.subject(case)) for case in generator.cases(options.seed, options.search))
+    for _, each, answers in answered(subjects, [MINOR]):
+        kind = _signature(each)
         seen[kind] += 1
         if seen[kind] <= PER_SIGNATURE:
-            asked = digest(list(check.questions(check.subject(case))))
-            lines.append(json.dumps({"case": case, "asked": asked, "answers": answers}, separators=(",", ":")) + "\n")
+            vector = {"case": each.case, "asked": digest(each.questions), "answers": answers[MINOR]}
+            lines.append(json.dumps(vector, separators=(",", ":")) + "\n")
     with lzma.open(FOLDER / f"1.{MINOR}.jsonl.xz", "wt", preset=9) as out:
         out.writelines(lines)
     print(f"{len(lines)} cases")
