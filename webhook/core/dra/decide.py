@@ -170,7 +170,18 @@ def summary(made: ClaimPlan) -> str:
     """Return a plan in one short line."""
     if made.encoding:
         return described(made.encoding)
-    return f"as written: {made.text or made.reason}"
+    return f"as written: {made.text or _PLAIN.get(made.reason, made.reason)}"
+
+
+_PLAIN: Final[Mapping[str, str]] = {
+    "OneDevice": "it asks for one device",
+    "Constrained": "it has constraints of its own",
+    "ExtendedResource": "the scheduler made it, for an extended resource",
+    "ComputeDomain": "it is a channel of a ComputeDomain",
+    "AdminAccess": "it asks for adminAccess",
+    "NoDevicesDescribed": "no devices are described",
+}
+"""What people read where no text says more."""
 
 
 def described(encoding: Encoding) -> str:
