@@ -48,6 +48,12 @@ NODE_CLASS = {
     "spec": {
         "selector": {"example.com/machine": "dra"},
         "topology": {"sockets": 2, "numaNodes": [{"id": numa, "cpus": 32, "memory": "128Gi"} for numa in (0, 1)]},
+        "kubelet": {
+            "cpuManagerPolicy": "static",
+            "topologyManagerPolicy": "single-numa-node",
+            "topologyManagerScope": "pod",
+            "systemReserved": {"cpu": "2", "memory": "2Gi"},
+        },
         "resourceSlices": list(slices("any")),
     },
 }
@@ -108,8 +114,8 @@ def template(name, gpus):
 
 
 def referring(name):
-    """A pod with a claim from a template."""
-    made = pod(name, 0)
+    """A pod with a claim from a template; of the classes there are, only the one with devices states no other product."""
+    made = pod(name, 0, nodeSelector={"nvidia.com/gpu.product": "claimed"})
     made["spec"]["resourceClaims"] = [{"name": "devices", "resourceClaimTemplateName": name}]
     made["spec"]["containers"][0]["resources"]["claims"] = [{"name": "devices"}]
     return made
@@ -154,6 +160,25 @@ class TestClaims:
         done = plane.kubectl("create", "-n", "strict", "-f", "-", manifest=[template("enough", 2), referring("enough")])
         assert done.code == 0, done.err
         assert "not judged" not in done.err
+
+    @pytest.mark.parametrize(("of", "sized"), [(requests(2)[:1], True), (requests(2), False)], ids=["gpus", "gpus-and-nic"])
+    def test_a_pod_is_sized_only_where_its_first_cpus_are_beside_its_first_devices(self, plane, of, sized):
+        """The kubelet's first CPUs are on node 0, and so are the first GPUs, but not those beside a NIC."""
+        name = f"of-{len(of)}"
+        made = template(name, 2)
+        made["spec"]["spec"]["devices"]["requests"] = of
+        plane.api.create(f"{RESOURCES}/namespaces/strict/resourceclaimtemplates", made)
+        done = plane.kubectl("create", "-n", "strict", "--dry-run=server", "-o", "json", "-f", "-", manifest=referring(name))
+        assert done.code == 0, done.err
+        limits = json.loads(done.out)["spec"]["containers"][0]["resources"].get("limits", {})
+        assert (limits.get("cpu") == "30") is sized
+        assert ("no component aligns them with each other" in done.err) is sized
+        assert ("its CPUs would be away from its devices" in done.err) is not sized
+
+    def test_a_pod_that_asks_for_more_than_any_node_has_is_refused(self, plane):
+        done = plane.kubectl("create", "-n", "strict", "-f", "-", manifest=[template("nine", 9), referring("nine")])
+        assert done.code == 1
+        assert "devices/gpu asks for 9 devices; 4 there" in done.err
 
     def test_without_its_sidecar_the_server_admits_and_says_what_it_could_not_read(self, plane, cluster):
         plane.api.create(f"{RESOURCES}/namespaces/strict/resourceclaimtemplates", template("unread", 4))
