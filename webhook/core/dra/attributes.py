@@ -6,12 +6,14 @@ takes one name for every device, so only a name that the candidates share will d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from webhook.core.dra.candidates import Wanted
+from webhook.core.dra.devices import Type
 
 NUMA_NODE: Final = "resource.kubernetes.io/numaNode"
 PCIE_ROOT: Final = "resource.kubernetes.io/pcieRoot"
@@ -83,7 +85,8 @@ def shared_attributes(everything: Sequence[Wanted]) -> tuple[Shared, ...]:
 
     Better is what covers more accelerators, then more requests, then all candidates; then comes `ORDER`.
     """
-    found = [_shared(name, everything) for name in ORDER]
+    published = [(each, _published(each)) for each in everything]
+    found = [_shared(name, published) for name in ORDER]
     return tuple(sorted((each for each in found if each is not None and each.devices >= 2), key=_rank))
 
 
@@ -91,25 +94,52 @@ def _rank(shared: Shared) -> tuple[int, int, bool, int]:
     return -sum(map(is_accelerator, shared.both)), -len(shared.both), not shared.is_complete, ORDER.index(shared.name)
 
 
-def _shared(name: str, everything: Iterable[Wanted]) -> Shared | None:
-    by_coverage: dict[Coverage, list[Wanted]] = {coverage: [] for coverage in Coverage}
-    types, doubted = set(), set()
-    for each in everything:
-        coverage = _coverage(name, each)
-        by_coverage[coverage].append(each)
-        types |= {value.type for device in each.devices() if (value := device.published(name)) is not None}
-        if any(name in device.attributes and device.published(name) is None for device in each.devices()):
-            doubted.add(each.request.name)
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What a request's candidates publish, by attribute.
+
+    Attributes:
+        candidates: how many there are.
+        known: how many publish a value that says something; `types`: of which types.
+        doubted: attributes for which some publish a value that says nothing.
+    """
+
+    candidates: int
+    known: Mapping[str, int]
+    types: Mapping[str, set[Type]]
+    doubted: frozenset[str]
+
+    def coverage(self, name: str) -> Coverage:
+        known = self.known.get(name, 0)
+        if not known:
+            return Coverage.NONE
+        return Coverage.ALL if known == self.candidates else Coverage.SOME
+
+
+_NAMES: Final = frozenset(ORDER)
+
+
+def _published(each: Wanted) -> _Published:
+    candidates, known, types, doubted = 0, Counter[str](), dict[str, set[Type]](), set[str]()
+    for device in each.devices():
+        candidates += 1
+        for name in _NAMES & device.attributes.keys():
+            value = device.published(name)
+            if value is None:
+                doubted.add(name)
+            else:
+                known[name] += 1
+                types.setdefault(name, set()).add(value.type)
+    return _Published(candidates, known, types, frozenset(doubted))
+
+
+def _shared(name: str, everything: Sequence[tuple[Wanted, _Published]]) -> Shared | None:
+    types = {kind for _, published in everything for kind in published.types.get(name, ())}
     if len(types) != 1:
         return None  # nobody publishes it, or as different things, which never match
-    return Shared(name, tuple(by_coverage[Coverage.ALL]), tuple(by_coverage[Coverage.SOME]), frozenset(doubted))
-
-
-def _coverage(name: str, each: Wanted) -> Coverage:
-    publish = {device.published(name) is not None for device in each.devices()}
-    if publish == {True}:
-        return Coverage.ALL
-    return Coverage.SOME if True in publish else Coverage.NONE
+    covered = tuple(each for each, published in everything if published.coverage(name) is Coverage.ALL)
+    partly = tuple(each for each, published in everything if published.coverage(name) is Coverage.SOME)
+    return Shared(name, covered, partly, frozenset(each.request.name for each, found in everything if name in found.doubted))
 
 
 def is_accelerator(each: Wanted) -> bool:

@@ -7,6 +7,7 @@ the node (gate DRASchedulerFilterTimeout, on by default): a claim that fits as w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import perm, prod
 from typing import Final
@@ -30,23 +31,28 @@ def most_combinations(made: Encoding, everything: Iterable[Wanted], nodes: Itera
 
 
 def _on(node: str, order: Sequence[Wanted], made: Encoding) -> int:
-    values = {value for each in order if each.request.name in made.names for value in _values(each, node, made.attribute)}
-    return sum(_with(value, node, order, made) for value in values)
+    """Return it for one node: for each value what the requests can get before one that comes off badly, times its attempts."""
+    sizes = [_sizes(each, node, made) for each in order]
+    values = {value for found in sizes if isinstance(found, Counter) for value in found}
+    return sum(_with([found[value] if isinstance(found, Counter) else found for found in sizes], order) for value in values)
 
 
-def _values(each: Wanted, node: str, attribute: str) -> list[Attribute]:
-    published = (candidate.device.published(attribute) for candidate in each.nodes.get(node, ()))
-    return [value for value in published if value is not None]
+def _sizes(each: Wanted, node: str, made: Encoding) -> Counter[Attribute] | int:
+    """Return how many candidates a request has: by value if it is aligned."""
+    candidates = each.nodes.get(node, ())
+    if each.request.name not in made.names:
+        return len(candidates)
+    published = (candidate.device.published(made.attribute) for candidate in candidates)
+    return Counter(value for value in published if value is not None)
 
 
-def _with(value: Attribute, node: str, order: Sequence[Wanted], made: Encoding) -> int:
-    """Return how many combinations have the value: all of the requests before the one that comes off badly, and its attempts."""
-    sizes = [
-        _values(each, node, made.attribute).count(value) if each.request.name in made.names else len(each.nodes.get(node, ()))
-        for each in order
-    ]
-    ways = [perm(size, each.request.count) for size, each in zip(sizes, order, strict=True)]
-    return max(prod(ways[:index]) * _attempts(min(sizes[index], each.request.count - 1)) for index, each in enumerate(order))
+def _with(sizes: Sequence[int], order: Sequence[Wanted]) -> int:
+    counts = [each.request.count for each in order]
+    ways = [perm(size, count) for size, count in zip(sizes, counts, strict=True)]
+    return max(
+        prod(ways[:index]) * _attempts(min(size, count - 1))
+        for index, (size, count) in enumerate(zip(sizes, counts, strict=True))
+    )
 
 
 def _attempts(devices: int) -> int:
