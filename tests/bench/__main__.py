@@ -8,14 +8,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import decisions, serving
+from tests.bench import claims, decisions, serving
 
 
 def main() -> None:
     console = Console()
     table = Table("what", "target", "measured", "", "besides")
     with tempfile.TemporaryDirectory() as directory, console.status("measuring"):
-        for row in (*decisions.rows(Path(directory)), *serving.rows(Path(directory))):
+        found = [row for part in (decisions, claims, serving) for row in part.rows(Path(directory))]
+        for row in found:
             table.add_row(row.name, row.target, row.measured, "[green]met[/]" if row.met else "[red]missed[/]", row.besides)
     console.print(table)
 

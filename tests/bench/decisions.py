@@ -23,20 +23,20 @@ def rows(directory: Path) -> Iterator[Row]:
     ten = inputs.snapshot(*inputs.TEN, directory=directory)
     assert len(ten.classes) == 10
     seen = inputs.pod()
-    yield _row("usual pod, 10 classes, seen before", 150e-6, decide.mutate, [seen] * 2000, ten, "mutated")
-    yield _row("usual pod, 10 classes, unseen", 5e-3, decide.mutate, _first(200), ten, "mutated")
-    yield _row("not our pod", 20e-6, decide.mutate, [inputs.plain_pod()] * 5000, ten, "not-ours")
-    yield _row("refusal with its nearest fix, 10 classes, unseen", 100e-3, decide.validate, _first(40, gpu=16), ten, "refused")
+    yield row("usual pod, 10 classes, seen before", 150e-6, decide.mutate, [seen] * 2000, ten, "mutated")
+    yield row("usual pod, 10 classes, unseen", 5e-3, decide.mutate, _first(200), ten, "mutated")
+    yield row("not our pod", 20e-6, decide.mutate, [inputs.plain_pod()] * 5000, ten, "not-ours")
+    yield row("refusal with its nearest fix, 10 classes, unseen", 100e-3, decide.validate, _first(40, gpu=16), ten, "refused")
     devices = (inputs.GPU, inputs.NIC, inputs.OTHER)
     for policy, each in (("single-numa-node", 1), ("restricted", 7)):  # one of each under restricted would take the kubelet hours
         own = inputs.node_class("eight-nodes", 8, policy, devices, memory=True)
         pods, known = _first(40, gpu=each, nic=each, other=each), inputs.snapshot(own=own, directory=directory)
-        yield _row(f"8 NUMA nodes, 5 hinting resources, {policy}, unseen", 50e-3, decide.mutate, pods, known, "mutated")
+        yield row(f"8 NUMA nodes, 5 hinting resources, {policy}, unseen", 50e-3, decide.mutate, pods, known, "mutated")
     own = inputs.node_class("sixteen-nodes", 16, "single-numa-node", (inputs.GPU, inputs.NIC), memory=False)
     pods, known = _first(40, gpu=1, nic=1), inputs.snapshot(own=own, directory=directory)
-    yield _row("16 NUMA nodes, single-numa-node, unseen", 20e-3, decide.mutate, pods, known, "mutated")
+    yield row("16 NUMA nodes, single-numa-node, unseen", 20e-3, decide.mutate, pods, known, "mutated")
     tray = inputs.snapshot("gb200-tray", directory=directory)
-    yield _row("GB200 tray, unseen", 20e-3, decide.mutate, _first(40, gpu=2), tray, "mutated")
+    yield row("GB200 tray, unseen", 20e-3, decide.mutate, _first(40, gpu=2), tray, "mutated")
 
 
 def _first(count: int, **devices: int) -> list[dict[str, Any]]:
@@ -44,12 +44,15 @@ def _first(count: int, **devices: int) -> list[dict[str, Any]]:
     return [next(pods) for _ in range(count)]
 
 
-def _row(name: str, target: float, handler: _Handler, pods: list[Any], snapshot: Snapshot, outcome: str) -> Row:
-    handler(inputs.pod(), _REQUEST, snapshot)  # the first decision ever also fills what is remembered about the classes
+def row(
+    name: str, target: float, handler: _Handler, objects: list[Any], snapshot: Snapshot, outcome: str, request: Request = _REQUEST
+) -> Row:
+    """Return the row about a handler's decisions on the objects; each must have that outcome."""
+    handler(_first_ever(objects[0]), request, snapshot)  # fills what is remembered about the classes
     times, busy = [], []
-    for pod in pods:
+    for obj in objects:
         started, before = time.perf_counter(), time.thread_time()
-        decision = handler(pod, _REQUEST, snapshot)
+        decision = handler(obj, request, snapshot)
         busy.append(time.thread_time() - before)
         times.append(time.perf_counter() - started)
         assert decision.outcome == outcome, (name, decision.outcome, decision.reason, decision.message)
@@ -61,3 +64,7 @@ def _row(name: str, target: float, handler: _Handler, pods: list[Any], snapshot:
         p50 <= target,
         f"p99 {seconds(p99)}; CPU p50 {seconds(statistics.median(busy))}",
     )
+
+
+def _first_ever(like: Any) -> Any:
+    return inputs.claim() if like["kind"] == "ResourceClaim" else inputs.pod()

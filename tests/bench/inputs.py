@@ -25,10 +25,11 @@ def snapshot(*builtin: str, own: dict[str, Any] | None = None, directory: Path) 
     loaded = load_classes(paths, builtin)
     assert not loaded.errors, loaded.errors
     policy, _ = load_policy(None)
-    return Snapshot(policy, _catalogue(), loaded.classes)
+    return Snapshot(policy, catalogue(), loaded.classes)
 
 
-def _catalogue() -> Any:
+def catalogue() -> Any:
+    """Return the shipped catalogue."""
     from webhook.config.catalogue import load_catalogue
 
     return load_catalogue()
@@ -43,7 +44,7 @@ def node_class(name: str, numa_nodes: int, policy: str, resources: tuple[str, ..
     kubelet: dict[str, Any] = {
         "cpuManagerPolicy": "static",
         "topologyManagerPolicy": policy,
-        "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": str(numa_nodes)},
+        "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": str(max(8, numa_nodes))},
         "kubeReserved": {"cpu": "2", "memory": "2Gi"},
     }
     if memory:
@@ -111,10 +112,59 @@ def numbered(**devices: int) -> Iterator[dict[str, Any]]:
         yield pod(number, **devices)
 
 
+def claim(number: int = 0, *, count: int = 2) -> dict[str, Any]:
+    """Return a claim as the controller makes it of a template: GPUs and a NIC; those with different numbers differ."""
+    config = {
+        "opaque": {"driver": "gpu.nvidia.com", "parameters": {"apiVersion": "resource.nvidia.com/v1beta1", "number": number}}
+    }
+    devices: dict[str, Any] = {"requests": [_request("gpu", "gpu.nvidia.com", count)], "config": [config]}
+    if count > 1:
+        devices["requests"].append(_request("nic", "dranet", 1))
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "train",
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "controller": True,
+    }
+    metadata = {"generateName": "train-gpus-", "namespace": "research", "ownerReferences": [owner]}
+    metadata["annotations"] = {"resource.kubernetes.io/pod-claim-name": "gpus"}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}}
+
+
+def _request(name: str, device_class: str, count: int) -> dict[str, Any]:
+    return {"name": name, "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count}}
+
+
+def classes_with_slices(count: int) -> list[dict[str, Any]]:
+    """Return node classes of 2 NUMA nodes, each with 4 GPUs and 5 NICs by DRA, whose drivers say a lot about them."""
+    made = []
+    for number in range(count):
+        made.append(node_class(f"dra-{number}", 2, "restricted", (), memory=False))
+        made[-1]["spec"]["resourceSlices"] = [
+            {"driver": "gpu.nvidia.com", "devices": [_gpu(index, number) for index in range(8)]},
+            {"driver": "dra.net", "devices": [_nic(index) for index in range(10)]},
+        ]
+    return made
+
+
+def _gpu(index: int, number: int) -> dict[str, Any]:
+    texts = {"type": "gpu", "productName": f"NVIDIA {number}", "architecture": "Hopper", "uuid": f"GPU-{number}-{index}"}
+    attributes: dict[str, Any] = {name: {"string": text} for name, text in texts.items()}
+    attributes |= {"driverVersion": {"version": "580.65.6"}, "resource.kubernetes.io/numaNode": {"int": index // 4}}
+    return {"name": f"gpu-{index}", "attributes": attributes, "capacity": {"memory": {"value": "81559Mi"}}}
+
+
+def _nic(index: int) -> dict[str, Any]:
+    attributes = {"ifName": {"string": f"eth{index}"}, "rdma": {"bool": True}, "mtu": {"int": 9000}}
+    return {"name": f"net-{index}", "attributes": {**attributes, "resource.kubernetes.io/numaNode": {"int": index // 5}}}
+
+
 def review(obj: dict[str, Any]) -> bytes:
     """Return an AdmissionReview as the API server sends it."""
-    kind = {"group": "", "version": "v1", "kind": "Pod"}
-    resource = {"group": "", "version": "v1", "resource": "pods"}
+    group, _, version = obj["apiVersion"].rpartition("/")
+    kind = {"group": group, "version": version, "kind": obj["kind"]}
+    resource = {"group": group, "version": version, "resource": f"{obj['kind'].lower()}s"}
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": kind,

@@ -7,7 +7,7 @@ import ssl
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.bench import inputs
@@ -32,40 +32,45 @@ def rows(directory: Path) -> Iterator[Row]:
     begun = time.perf_counter()
     with started(files, "--policy", policy, "--echo", "--log-level", "info") as server:
         ready = time.perf_counter() - begun
-        _wait_for_answer(server)
+        wait_for_answer(server)
         yield from _against_echo(server)
-        worker = _worker(server)
-        size = _resident(worker)
+        size = resident(server)
         yield Row("resident memory of the server process", "<= 120 MB", f"{size / 1e6:.0f} MB", size <= 120e6)
         yield Row("start to ready", "<= 2 s", seconds(ready), ready <= 2.0)
 
 
 def _against_echo(server: Running) -> Iterator[Row]:
-    body = inputs.review(inputs.pod())
-    peers = [_Peer(server) for _ in range(CONNECTIONS)]
-    worker = _worker(server)
-    times: dict[str, list[float]] = {"/echo": [], "/mutate/pods/strict": []}
-    cpu = dict.fromkeys(times, 0.0)
-    for number in range(ROUNDS + 1):
-        for path, found in times.items():
-            before = _cpu(worker)
-            measured = _round(peers, path, body)
-            if number:  # the first round warms up
-                cpu[path] += _cpu(worker) - before
-                found.extend(measured)
-    for peer in peers:
-        peer.close()
+    path, body = "/mutate/pods/strict", inputs.review(inputs.pod())
+    times, cpu = alternating(server, {"/echo": body, path: body}, CONNECTIONS)
     echo, ours = (statistics.median(found) for found in times.values())
-    p99 = statistics.quantiles(times["/mutate/pods/strict"], n=100)[98]
-    calls = ROUNDS * CALLS * CONNECTIONS
-    own, base = cpu["/mutate/pods/strict"] / calls, cpu["/echo"] / calls
+    p99 = statistics.quantiles(times[path], n=100)[98]
     yield Row(
         "HTTPS, 8 kept-alive connections",
         "<= 1.3x echo p50",
         f"{ours / echo:.2f}x",
         ours <= 1.3 * echo,
-        f"{seconds(ours)} (p99 {seconds(p99)}) / {seconds(echo)}; CPU a call {seconds(own)} / {seconds(base)}",
+        f"{seconds(ours)} (p99 {seconds(p99)}) / {seconds(echo)}; CPU a call {seconds(cpu[path])} / {seconds(cpu['/echo'])}",
     )
+
+
+def alternating(
+    server: Running, bodies: Mapping[str, bytes], connections: int
+) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Return seconds of each call, by path, and the server's CPU time a call; the paths take turns, round by round."""
+    peers = [_Peer(server) for _ in range(connections)]
+    worker = _worker(server)
+    times: dict[str, list[float]] = {path: [] for path in bodies}
+    cpu = dict.fromkeys(bodies, 0.0)
+    for number in range(ROUNDS + 1):
+        for path, body in bodies.items():
+            before = _cpu(worker)
+            measured = _round(peers, path, body)
+            if number:  # the first round warms up
+                cpu[path] += _cpu(worker) - before
+                times[path].extend(measured)
+    for peer in peers:
+        peer.close()
+    return times, {path: taken / len(times[path]) for path, taken in cpu.items()}
 
 
 class _Peer:
@@ -116,7 +121,8 @@ def _round(peers: list[_Peer], path: str, body: bytes) -> list[float]:
     return times
 
 
-def _wait_for_answer(server: Running) -> None:
+def wait_for_answer(server: Running) -> None:
+    """Wait until the server has answered once."""
     peer = _Peer(server)
     peer.call("/echo", inputs.review(inputs.pod()))
     peer.close()
@@ -133,5 +139,6 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def resident(server: Running) -> int:
+    """Return the bytes of memory that the serving process holds."""
+    return int(Path(f"/proc/{_worker(server)}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
