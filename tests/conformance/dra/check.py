@@ -147,10 +147,19 @@ def _restricted(claim: JSON, names: Iterable[str], attribute: str, value: Attrib
     return claim | {"spec": {"devices": claim["spec"]["devices"] | {"requests": requests}}}
 
 
-def ask(binary: Path, asked: list[JSON]) -> list[JSON]:
+def ask(binary: Path, asked: Iterable[JSON]) -> list[JSON]:
     """Return the allocator's answers."""
-    lines = "".join(json.dumps(each) + "\n" for each in asked)
-    done = subprocess.run([binary], input=lines, capture_output=True, text=True, check=True)
+    return ask_lines(binary, lines(asked))
+
+
+def lines(asked: Iterable[JSON]) -> str:
+    """Return questions in the allocator's form."""
+    return "".join(json.dumps(each) + "\n" for each in asked)
+
+
+def ask_lines(binary: Path, asked: str) -> list[JSON]:
+    """Return the allocator's answers to questions in its form."""
+    done = subprocess.run([binary], input=asked, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -1,6 +1,7 @@
 """Random claims on random inventories: the same seed and number always make the same case."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,22 @@ def case(seed: int, number: int) -> JSON:
         "claim": _claim(rng, style),
         "allocated": [_identity(each, device) for each in slices for device in each["spec"]["devices"] if rng.random() < 0.25],
     }
+
+
+def has_devices(case: JSON) -> bool:
+    """Tell, at a glance, whether the claim asks for several devices and some node may have them: else it stays as written.
+
+    Requests for which no node has any device are left out of what we do.
+    """
+    wanted: Counter[str] = Counter()
+    for request in case["claim"]["spec"]["devices"]["requests"]:
+        wanted[DRIVERS[request["exactly"]["deviceClassName"]]] += request["exactly"]["count"]
+    there: dict[str, Counter[str]] = {node: Counter() for node in case["nodes"]}
+    for each in case["slices"]:
+        there[each["spec"]["nodeName"]][each["spec"]["driver"]] += len(each["spec"]["devices"])
+    known = {driver for found in there.values() for driver, count in found.items() if count}
+    wanted = Counter({driver: count for driver, count in wanted.items() if driver in known})
+    return wanted.total() > 1 and any(wanted <= found for found in there.values())
 
 
 class _Style:

@@ -34,8 +34,8 @@ Named = tuple[str, check.Subject]
 def answered(subjects: Iterator[Named], minors: Iterable[int]) -> Iterator[tuple[str, check.Subject, dict[int, list[JSON]]]]:
     """Yield each subject with the answers of each minor's allocator."""
     while batch := list(islice(subjects, BATCH)):
-        asked = [question for _, each in batch for question in each.questions]
-        answers = {minor: iter(check.ask(check.allocator_path(minor), asked)) for minor in minors}
+        asked = check.lines(question for _, each in batch for question in each.questions)
+        answers = {minor: iter(check.ask_lines(check.allocator_path(minor), asked)) for minor in minors}
         for name, each in batch:
             yield name, each, {minor: list(islice(found, len(each.questions))) for minor, found in answers.items()}
 
@@ -78,8 +78,12 @@ def _subjects(options: argparse.Namespace, counts: Counter[str]) -> Iterator[Nam
     yield from ((f"limit {number}", check.subject(case)) for number, case in enumerate(limits.CASES))
     count = sys.maxsize if options.per_encoding else options.cases
     numbers = range(options.first, options.first + count)
-    cases = ((f"case {number}", check.subject(generator.case(options.seed, number))) for number in numbers)
-    yield from _enough(cases, counts, options.per_encoding) if options.per_encoding else cases
+    cases = ((f"case {number}", generator.case(options.seed, number)) for number in numbers)
+    if not options.per_encoding:
+        yield from ((name, check.subject(case)) for name, case in cases)
+    else:
+        promising = ((name, check.subject(case)) for name, case in cases if generator.has_devices(case))
+        yield from _enough(promising, counts, options.per_encoding)
 
 
 def _faulty(subjects: Iterator[Named], counts: Mapping[int, Counter[str]], show: int) -> Iterator[str]:
