@@ -1,5 +1,6 @@
 """Random claims on random inventories: the same seed and number always make the same case."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -39,6 +40,21 @@ def case(seed: int, number: int) -> JSON:
         "claim": _claim(rng, style),
         "allocated": [_identity(each, device) for each in slices for device in each["spec"]["devices"] if rng.random() < 0.25],
     }
+
+
+def others(case: JSON) -> list[JSON]:
+    """Return one or two more claims that the case's pod could have: small ones, with names of requests of their own."""
+    rng = random.Random(json.dumps(case, sort_keys=True))
+    style = _Style(rng)
+    return [_small(_claim(rng, style), f"other{index}") for index in range(rng.choice((1, 1, 2)))]
+
+
+def _small(made: JSON, name: str) -> JSON:
+    requests = [
+        {"name": f"{name}-{each['name']}", "exactly": each["exactly"] | {"count": min(2, each["exactly"]["count"])}}
+        for each in made["spec"]["devices"]["requests"]
+    ]
+    return claim({"requests": requests[:1]}, name)
 
 
 def has_devices(case: JSON) -> bool:

@@ -34,13 +34,16 @@ _BATCH = 200
 
 
 def pods(case: JSON) -> dict[str, list[JSON]]:
-    """Return the claims of some pods: the case's claim as written and as changed, alone and twice."""
+    """Return the claims of some pods: the case's claim as written and as changed, alone, twice, and with others."""
     each = check.subject(case)
+    several = [case["claim"], *generator.others(case)]
     alone = {"written": case["claim"]} | {str(mode): claim for mode, claim in each.changed.items()}
     return {
         **{name: [claim] for name, claim in alone.items()},
         **{f"{name} twice": [claim, _named(claim, "again")] for name, claim in alone.items()},
         **({"both": [alone["strict"], _named(case["claim"], "again")]} if "strict" in alone else {}),
+        "others": several,
+        **{f"{mode} others": [check.mutated(claim, each.inventory, mode) for claim in several] for mode in check.MODES},
     }
 
 
@@ -66,6 +69,19 @@ def faults(case: JSON, answers: Sequence[JSON], minor: int, counts: Counter[str]
             yield from (
                 f"{question['node']}, {name}: {text}" for text in _compared(question["node"], wanted, found, minor, counts)
             )
+        yield from (f"{question['node']}: {text}" for text in _lost(answer["allocations"], counts))
+
+
+def _lost(found: JSON, counts: Counter[str]) -> Iterator[str]:
+    """A pod of several claims is placed as without us; with required constraints not where it was not."""
+    written, preferred, required = (found[name] for name in ("others", "best-effort others", "strict others"))
+    if any(each.get("error") for each in (written, preferred, required)):
+        return
+    counts["others: placed as written" if written["fits"] else "others: not placed as written"] += 1
+    if preferred["fits"] != written["fits"]:
+        yield f"as written the pod fits: {written['fits']}, with preferences: {preferred['fits']}"
+    if required["fits"] and not written["fits"]:
+        yield "as written the pod does not fit, with constraints it does"
 
 
 def _demand(pod: Sequence[JSON], inventory: Inventory) -> Demand:
