@@ -126,13 +126,8 @@ def breaches(pod: Pod, bounds: Iterable[Bound]) -> frozenset[Breach]:
     return frozenset(breach for bound in bounds for breach in _compared(pod, bound) if not _is_kept(breach))
 
 
-def nearest(found: Iterable[frozenset[Breach]]) -> tuple[Breach, ...]:
-    """Return, of several pods' breaches, those of the pod that comes nearest to having none."""
-    least = min(found, key=_distance, default=frozenset[Breach]())
-    return tuple(sorted(least, key=str))
-
-
-def _distance(found: frozenset[Breach]) -> tuple[int, float]:
+def distance(found: frozenset[Breach]) -> tuple[int, float]:
+    """Return how far from being accepted a pod with these breaches is."""
     return len(found), sum(breach.excess for breach in found)
 
 

@@ -17,7 +17,7 @@ from webhook.core.dra import podplan
 from webhook.core.dra.podclaims import PodClaims
 from webhook.core.edit import put
 from webhook.core.judging import Verdicts, is_met, judge_all, keeps
-from webhook.core.limitranges import Breach, breaches, nearest
+from webhook.core.limitranges import Breach, breaches, distance
 from webhook.core.model import NodeClass
 from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT
 from webhook.core.placement import PREFERRED, REQUIRED
@@ -32,6 +32,9 @@ from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Outcome, Verdict
 
 _RANK: Mapping[Outcome, int] = {Outcome.REFUSED: 0, Outcome.UNKNOWN: 1, Outcome.ADMITTED: 2, Outcome.ALIGNED: 3}
+
+
+_MOST_HELD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class _Planner:
         self._received = self._judge_received(received, snapshot)
         self._start = Plan(author, author, wanted, found, self._before)
         self._claims = snapshot.claims
-        self._held: list[frozenset[Breach]] = []
+        self._refused: dict[frozenset[Breach], Pod] = {}
 
     def _judge_received(self, received: Pod | None, snapshot: Snapshot) -> Verdicts:
         if received is None:
@@ -117,14 +120,22 @@ class _Planner:
         chosen = self._chosen(shape=reason is None)
         if chosen is not None:
             return replace(self._injected(chosen), notes=(*notes, *self._cut(chosen)))
-        held = nearest(self._held)
-        refused = (f"not shaped: {breach}" for breach in held)
-        return replace(self._unshaped(), notes=(*notes, *refused, *_hints(self._scene)), held=held)
+        held = self._held()
+        lines = (f"not shaped: {breach}" for breach in held)
+        return replace(self._unshaped(), notes=(*notes, *lines, *_hints(self._scene)), held=held)
 
     def _cut(self, chosen: Plan) -> Iterator[str]:
         """Yield why a pod gets less than it would elsewhere."""
         if chosen.pod is not self._scene.pod:
-            yield from (f"less than its share: {breach}" for first in self._held[:1] for breach in sorted(first, key=str))
+            for first in list(self._refused)[:1]:
+                yield from (f"less than its share: {breach}" for breach in sorted(first, key=str))
+
+    def _held(self) -> tuple[Breach, ...]:
+        """Return what LimitRanges have against the nearest shape that would have been chosen; only a few are asked about."""
+        for found in sorted(self._refused, key=distance)[:_MOST_HELD]:
+            if any(self._eligible(self._refused[found], targets) for targets in self._targets()):
+                return tuple(sorted(found, key=str))
+        return ()
 
     def _by_claims(self) -> str | None:
         """Return why the pod is not shaped: CPUs that come from a claim must not count twice."""
@@ -142,15 +153,22 @@ class _Planner:
         """
         second_best: Plan | None = None
         for shaped in self._attempts(shape=shape):
-            found = self._helpful(shaped, targets)
-            harmed = {name for name, verdict in found.verdicts.items() if self._is_worse(name, verdict)} if found else set()
-            if found is None or (harmed and not self._can_keep_off(found, harmed)) or not self._is_accepted(shaped):
+            found = self._eligible(shaped, targets) if self._is_accepted(shaped) else None
+            if found is None:
                 continue
-            if not harmed:
+            if not self._harmed(found):
                 return found
             if second_best is None or _served(found) > _served(second_best):
                 second_best = found
         return second_best
+
+    def _eligible(self, shaped: Pod, targets: tuple[Candidate, ...]) -> Plan | None:
+        """Return the plan with a shape that is aligned on a target and harms nowhere, or only where the pod can be kept off."""
+        found = self._helpful(shaped, targets)
+        return found if found is not None and self._can_keep_off(found, self._harmed(found)) else None
+
+    def _harmed(self, found: Plan) -> set[str]:
+        return {name for name, verdict in found.verdicts.items() if self._is_worse(name, verdict)}
 
     def _unshaped(self) -> Plan:
         """Return the author's pod; the pod as received where undoing our record would lose a class that admits it."""
@@ -183,11 +201,12 @@ class _Planner:
     def _is_accepted(self, shaped: Pod) -> bool:
         """Tell whether the namespace's LimitRanges accept the shape, or have no more against it than against the author's pod."""
         new = breaches(shaped, self._scene.bounds) - self._scene.beyond
-        self._held += [new] if new else []
+        if new:
+            self._refused.setdefault(new, shaped)
         return not new
 
     def _can_keep_off(self, found: Plan, harmed: set[str]) -> bool:
-        return harmed <= self._avoided(found.verdicts) and self._way(found.verdicts) is not None
+        return not harmed or (harmed <= self._avoided(found.verdicts) and self._way(found.verdicts) is not None)
 
     def _targets(self) -> Iterator[tuple[Candidate, ...]]:
         """Yield the classes of which at least one must align the pod: in strict mode those that enforce it, before all others.

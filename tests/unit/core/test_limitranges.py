@@ -11,7 +11,7 @@ from tests.unit.core.setting import GPU, JSON, SINGLE, amounts, bare, kubelet, m
 from webhook.core import decide
 from webhook.core.decision import Decision, Request
 from webhook.core.edit import put
-from webhook.core.limitranges import breaches, limits_of, nearest
+from webhook.core.limitranges import breaches, distance, limits_of
 from webhook.core.policy import HugepageRules, MemoryRules, Policy
 
 DGX = named(m112(kubelet(SINGLE)), "dgx")
@@ -109,16 +109,12 @@ def test_a_breach_names_bound_field_and_value() -> None:
     assert breach.field == "spec"
 
 
-def test_the_nearest_of_several_has_the_fewest_and_smallest_breaches() -> None:
+def test_fewer_and_smaller_breaches_are_nearer() -> None:
     bounds = limits_of([of_pods(max=SMALL)])["team"]
-    both, far, near = (
-        breaches(pod(given({}, {"cpu": cpu, "memory": size})), bounds)
-        for cpu, size in (("7", "9Gi"), ("12", "1Gi"), ("8", "1Gi"))
-    )
-    assert [str(each) for each in nearest([both, far, near])] == [
-        "LimitRange team/bounds: max cpu per Pod is 6, the pod would get 8"
-    ]
-    assert nearest([]) == ()
+    sizes = (("6", "8Gi"), ("8", "1Gi"), ("12", "1Gi"), ("7", "9Gi"))
+    found = [breaches(pod(given({}, {"cpu": cpu, "memory": size})), bounds) for cpu, size in sizes]
+    assert sorted(found, key=distance) == found
+    assert len(set(map(distance, found))) == len(found)
 
 
 @pytest.mark.parametrize(

@@ -6,51 +6,52 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from webhook.core.containers import Pod
-from webhook.core.limitranges import MAX, breaches
-from webhook.core.quantities import MI
+from webhook.core.limitranges import MAX, POD, Bounds
+from webhook.core.quantities import MI, MILLI_IN_NANO, NANO
 from webhook.core.resource_names import CPU, MEMORY
-from webhook.core.shape.scene import Scene
+from webhook.core.shape.amounts import Amounts
+
+UNCAPPED: Final = Amounts(2**63, 2**63)
 
 
-class Cap(NamedTuple):
-    """The most that each accelerator brings its container: milli-CPUs, bytes."""
+class Sizes(NamedTuple):
+    """What a shape gives to the largest of its containers, and to the pod as a whole."""
 
-    cpu: int
-    memory: int
-
-
-UNCAPPED: Final = Cap(2**63, 2**63)
-
-_Shaped = Callable[[Cap], Pod | None]
+    container: Amounts
+    pod: Amounts
 
 
-def cap(scene: Scene, shaped: _Shaped, whole: Cap) -> Cap | None:
-    """Return the largest cap under which a shape is within every `max`; None where it needs none.
+def cap(bounds: Bounds, sizes: Callable[[Amounts], Sizes | None], whole: Amounts) -> Amounts | None:
+    """Return the most that each accelerator may bring its container, so that a shape is within every `max`; None: it is anyway.
 
-    Where nothing is small enough, the smallest: whoever asked sees what is still too much.
+    Where nothing is small enough it is nothing: whoever asked sees what is still too much.
 
     Args:
-        scene: with the bounds.
-        shaped: the pod in the shape under a cap; None where there is no such shape.
-        whole: at least what the shape has without a cap.
+        bounds: of the namespace.
+        sizes: what the shape has under a cap; None where there is no such shape.
+        whole: at least what the shape has without one.
     """
-    over = _over(scene, shaped(UNCAPPED))
-    if not over:
-        return None
+    over = sizes(UNCAPPED)
     cpus, size = whole.cpu // 1000, whole.memory // MI
-    if CPU in over:
-        cpus = _largest(cpus, lambda most: CPU in _over(scene, shaped(UNCAPPED._replace(cpu=most * 1000))))
-    if MEMORY in over:
-        size = _largest(size, lambda most: MEMORY in _over(scene, shaped(UNCAPPED._replace(memory=most * MI))))
-    return Cap(cpus * 1000, size * MI)
+    too_many, too_large = _exceeds(bounds, CPU, over), _exceeds(bounds, MEMORY, over)
+    if too_many:
+        cpus = _largest(cpus, lambda most: _exceeds(bounds, CPU, sizes(Amounts(most * 1000, 0))))
+    if too_large:
+        size = _largest(size, lambda most: _exceeds(bounds, MEMORY, sizes(Amounts(0, most * MI))))
+    return Amounts(cpus * 1000, size * MI) if too_many or too_large else None
 
 
 def _largest(most: int, is_too_much: Callable[[int], bool]) -> int:
-    return max(bisect_left(range(most + 1), x=True, key=is_too_much) - 1, 0)
+    return 0 if is_too_much(0) else bisect_left(range(most + 1), x=True, key=is_too_much) - 1
 
 
-def _over(scene: Scene, pod: Pod | None) -> frozenset[str]:
-    """Return the resources of which a shape has more than the LimitRanges accept, where its author's pod had not."""
-    found = frozenset() if pod is None else breaches(pod, (bound for bound in scene.bounds if bound.field == MAX))
-    return frozenset(breach.bound.resource for breach in found - scene.beyond)
+def _exceeds(bounds: Bounds, resource: str, sizes: Sizes | None) -> bool:
+    return sizes is not None and any(
+        _amount(resource, sizes.pod if bound.type == POD else sizes.container) > bound.amount
+        for bound in bounds
+        if bound.field == MAX and bound.resource == resource
+    )
+
+
+def _amount(resource: str, amounts: Amounts) -> int:
+    return amounts.cpu * MILLI_IN_NANO if resource == CPU else amounts.memory * NANO

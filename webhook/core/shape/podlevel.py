@@ -9,9 +9,10 @@ from webhook.core.containers import Pod
 from webhook.core.kubelet.totals import pod_total
 from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.shape import cpu, memory, share
-from webhook.core.shape.capped import UNCAPPED, Cap, cap
+from webhook.core.shape.amounts import Amounts
+from webhook.core.shape.capped import UNCAPPED, Sizes, cap
 from webhook.core.shape.scene import Declared, Scene, declared, declared_in
-from webhook.core.shape.shapes import Amounts, with_quantity
+from webhook.core.shape.shapes import with_quantity
 
 
 def pod_level_shapes(scene: Scene) -> Iterator[Amounts]:
@@ -26,15 +27,15 @@ def pod_level_shapes(scene: Scene) -> Iterator[Amounts]:
         yield from _sizes(scene, partial(_amounts, scene, cpus, size, unlimited))
 
 
-def _sizes(scene: Scene, made: Callable[[Cap], Amounts]) -> Iterator[Amounts]:
+def _sizes(scene: Scene, made: Callable[[Amounts], Amounts]) -> Iterator[Amounts]:
     amounts = made(UNCAPPED)
     yield amounts
-    most = cap(scene, lambda most: applied_to_pod(scene.pod, made(most)), Cap(*amounts)) if scene.bounds else None
+    most = cap(scene.bounds, lambda most: Sizes(Amounts(0, 0), made(most)), amounts) if scene.bounds else None
     if most is not None:
         yield made(most)
 
 
-def _amounts(scene: Scene, cpus: Declared, size: Declared, unlimited: int, most: Cap) -> Amounts:
+def _amounts(scene: Scene, cpus: Declared, size: Declared, unlimited: int, most: Amounts) -> Amounts:
     """Apply the rules of a device container to the pod."""
     units = _units(scene)
     count = sum(units.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from webhook.core.accelerators import Asks, Kind, extended_resources
 from webhook.core.containers import Container, Path, Pod, visit
@@ -13,6 +13,7 @@ from webhook.core.limitranges import Bounds, Breach, breaches
 from webhook.core.policy import Policy
 from webhook.core.quantities import MI, milli, parse, value
 from webhook.core.resource_names import CPU, MEMORY, is_memory
+from webhook.core.shape import share
 from webhook.core.shape.candidate import Candidate
 
 
@@ -44,7 +45,8 @@ class Scene:
         bearers: the device containers: sidecars and app containers that ask for NUMA-bound devices.
         smt_width: what CPUs of device containers must be a multiple of, so that every candidate takes them.
         bounds: what the namespace's LimitRanges accept.
-        beyond: what the pod as its author wrote it has against them; that is not for us to mend.
+        beyond: what they have against the pod as its author wrote it; that is not for us to mend.
+        shares: device container, and whether shared accelerators count -> its share, milli-CPUs and bytes, see `share`.
     """
 
     pod: Pod
@@ -57,6 +59,7 @@ class Scene:
     smt_width: int
     bounds: Bounds = ()
     beyond: frozenset[Breach] = frozenset()
+    shares: Mapping[tuple[Path, bool], tuple[int | None, int | None]] = field(default_factory=dict)
 
 
 def scene(pod: Pod, policy: Policy, asks: Asks, candidates: tuple[Candidate, ...], bounds: Bounds = ()) -> Scene:
@@ -70,7 +73,7 @@ def scene(pod: Pod, policy: Policy, asks: Asks, candidates: tuple[Candidate, ...
     for container in containers:
         wanted = {**extended_resources(container), **units.get(container.path, {})}
         devices[container.path] = {name: count for name, count in wanted.items() if count and name in bound}
-    return Scene(
+    made = Scene(
         pod=pod,
         policy=policy,
         candidates=candidates,
@@ -82,6 +85,13 @@ def scene(pod: Pod, policy: Policy, asks: Asks, candidates: tuple[Candidate, ...
         bounds=bounds,
         beyond=breaches(pod, bounds),
     )
+    bearers = [container for container in containers if container.path in made.bearers]
+    return replace(made, shares={(c.path, shared): _share(made, c, shared=shared) for c in bearers for shared in (False, True)})
+
+
+def _share(made: Scene, container: Container, *, shared: bool) -> tuple[int | None, int | None]:
+    wanted, sizing = made.units.get(container.path, {}), sized_by(made, container, shared=shared)
+    return share.cpu(wanted, sizing, made.policy.cpu.per_accelerator), share.memory(wanted, sizing)
 
 
 def declared(container: Container, resource: str) -> Declared:

@@ -9,24 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from webhook.core.containers import Container, Kind, Path, Pod
 from webhook.core.edit import get, put
+from webhook.core.kubelet.totals import pod_total
 from webhook.core.quantities import MILLI_IN_NANO, NANO, format_bytes, format_cpu, parse
 from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.shape import cpu, memory, share, width
-from webhook.core.shape.capped import UNCAPPED, Cap, cap
+from webhook.core.shape.amounts import Amounts
+from webhook.core.shape.capped import UNCAPPED, Sizes, cap
 from webhook.core.shape.initcontainers import InitMemory, memory_floor
-from webhook.core.shape.scene import Scene, declared, is_silent, sized_by
-
-
-class Amounts(NamedTuple):
-    """Requests = limits of one container: milli-CPUs, bytes."""
-
-    cpu: int
-    memory: int
-
+from webhook.core.shape.scene import Scene, declared, is_silent
 
 Shape = Mapping[Path, Amounts]
 
@@ -53,7 +47,7 @@ class _Choice:
     round_up: bool
     leave_room: bool
     init_memory: InitMemory
-    most: Cap = UNCAPPED
+    most: Amounts = UNCAPPED
 
     def width(self, scene: Scene) -> int:
         """Return what CPUs that the author fixed have to be a multiple of."""
@@ -83,12 +77,21 @@ def _capped(scene: Scene, choice: _Choice, shape: Shape) -> Shape | None:
     if not scene.bounds:
         return None
 
-    def cut(most: Cap) -> Pod | None:
+    def sizes(most: Amounts) -> Sizes | None:
         made = _shape(scene, replace(choice, most=most))
-        return None if made is None else applied(scene.pod, made)
+        return None if made is None else _sizes(scene, made)
 
-    most = cap(scene, cut, Cap(max(each.cpu for each in shape.values()), max(each.memory for each in shape.values())))
+    whole = _sizes(scene, shape).container
+    most = cap(scene.bounds, sizes, whole)
     return None if most is None else _shape(scene, replace(choice, most=most))
+
+
+def _sizes(scene: Scene, shape: Shape) -> Sizes:
+    each = [shape[container.path] for container in scene.containers]
+    kinds = [container.kind for container in scene.containers]
+    total = pod_total((kind, {CPU: one.cpu, MEMORY: one.memory}) for kind, one in zip(kinds, each, strict=True))
+    largest = Amounts(max(one.cpu for one in each), max(one.memory for one in each))
+    return Sizes(largest, Amounts(total[CPU], total[MEMORY]))
 
 
 def _choices() -> Iterator[_Choice]:
@@ -173,9 +176,7 @@ def _bearer(scene: Scene, container: Container, choice: _Choice, room: Amounts) 
 
 def _share(scene: Scene, container: Container, choice: _Choice, room: Amounts) -> tuple[int | None, int]:
     """Return a device container's milli-CPUs, None without accelerators, and its bytes."""
-    wanted = scene.units.get(container.path, {})
-    sizing = sized_by(scene, container, shared=choice.shared)
-    cpus, size = share.cpu(wanted, sizing, scene.policy.cpu.per_accelerator), share.memory(wanted, sizing)
+    cpus, size = scene.shares[container.path, choice.shared]
     mine, whole = _units(scene, container)
     if cpus is not None and whole:
         cpus = min(max(cpus - -(-room.cpu * mine // whole), 0), choice.most.cpu * mine)
