@@ -1,8 +1,8 @@
-"""What a webhook adds to a pod create on a real API server: nothing, ours, a plain Go webhook, and our server without a decision.
+"""What a webhook adds to a create on a real API server: nothing, ours, a plain Go webhook, and our server without a decision.
 
-`python -m tests.e2e.latency` prints a table. The variants take turns, create by create, on one kept-alive connection, so that
-whatever else the machine does falls on all of them. Each has a mutating and a validating entry with the conditions of ours, and
-is reached through the same proxy.
+`python -m tests.e2e.latency` prints a table for pods and one for claims. The variants take turns, create by create, on one
+kept-alive connection, so that whatever else the machine does falls on all of them. Each has a mutating and a validating entry
+with the conditions of ours, and is reached through the same proxy.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from rich.console import Console
 from rich.table import Table
 
@@ -36,6 +37,10 @@ QUIET = 1.4
 MAY_COST = 1.5
 """Times what the plain Go webhook adds at p50."""
 
+CLAIM_VARIANTS = ("none", "numalign", "echo")
+CLAIM_MAY_ADD = 1.0
+"""Milliseconds at p50 that what we decide on a claim may add to our server without a decision."""
+
 Times = dict[str, list[float]]
 
 
@@ -47,27 +52,28 @@ def main() -> int:
             plane.namespace(f"bench-{variant}", {"numalign.io/mode": "strict" if variant == "numalign" else "off"})
         until(lambda: _ready(plane), what="all variants")
         before = _own_view(plane)
-        times = measure(plane)
+        times = measure(plane, VARIANTS, json.dumps(_pod()).encode())
+        claims = measure(plane, CLAIM_VARIANTS, json.dumps(_claim()).encode(), *CLAIMS)
         after = _own_view(plane)
-    console.print(_table(times))
+    console.print(_table(times, "pod"))
+    console.print(_table(claims, "claim"))
     for name in sorted(after):
         seconds, count = (after[name][i] - before.get(name, (0.0, 0.0))[i] for i in (0, 1))
         if count:
             console.print(f"the API server's own view, {name}: {seconds / count * 1000:.2f} ms on average of {count:.0f} calls")
-    problems = judge(times)
+    problems = [*judge(times), *judge_claims(claims)]
     for problem in problems:
         console.print(f"[red]{problem}[/]")
     return 1 if problems else 0
 
 
-def measure(plane: ControlPlane) -> Times:
+def measure(plane: ControlPlane, variants: Sequence[str], body: bytes, api: str = "api/v1", resource: str = "pods") -> Times:
     """Return seconds per create, by variant."""
-    client, times = Client(plane), {variant: list[float]() for variant in VARIANTS}
-    body = json.dumps(_pod()).encode()
+    client, times = Client(plane), {variant: list[float]() for variant in variants}
     for turn in range(WARM + ROUNDS):
-        for variant in VARIANTS:
+        for variant in variants:
             start = time.perf_counter()
-            status, text = client.create(f"bench-{variant}", body)
+            status, text = client.create(f"bench-{variant}", body, api, resource)
             taken = time.perf_counter() - start
             if status != 201:
                 raise SystemExit(f"{variant}: {status} {text.decode()[:400]}")
@@ -90,6 +96,15 @@ def judge(times: Times) -> list[str]:
     return found
 
 
+def judge_claims(times: Times) -> list[str]:
+    """Return what is slower than promised for claims."""
+    slower = max(1.0, _quantile(times["none"], "p50") / QUIET)
+    added = _quantile(times["numalign"], "p50") - _quantile(times["echo"], "p50")
+    if added <= CLAIM_MAY_ADD * slower:
+        return []
+    return [f"a claim's decision adds {added:.2f} ms at p50; {CLAIM_MAY_ADD} ms were promised, x {slower:.1f} for this machine"]
+
+
 def _quantile(times: list[float], name: str) -> float:
     return statistics.quantiles(times, n=100)[int(name[1:]) - 1] * 1000
 
@@ -98,8 +113,10 @@ def _added(times: Times, variant: str, name: str) -> float:
     return _quantile(times[variant], name) - _quantile(times["none"], name)
 
 
-def _table(times: Times) -> Table:
-    table = Table("webhook", "p50 ms", "p90 ms", "p99 ms", "adds p50", "adds p99", title=f"{ROUNDS} pod creates each, dry runs")
+def _table(times: Times, what: str) -> Table:
+    table = Table(
+        "webhook", "p50 ms", "p90 ms", "p99 ms", "adds p50", "adds p99", title=f"{ROUNDS} {what} creates each, dry runs"
+    )
     for variant, taken in times.items():
         quantiles = [f"{_quantile(taken, name):.2f}" for name in ("p50", "p90", "p99")]
         table.add_row(variant, *quantiles, *(f"{_added(times, variant, name):.2f}" for name in ("p50", "p99")))
@@ -111,6 +128,37 @@ def _pod() -> dict[str, Any]:
     sidecar = {"name": "logs", "image": "example.invalid/logs:1", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
     made["spec"]["containers"].append(sidecar)
     return made
+
+
+CLAIMS = ("apis/resource.k8s.io/v1", "resourceclaims")
+
+
+def _claim() -> dict[str, Any]:
+    requests = [
+        {"name": name, "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count}}
+        for name, device_class, count in (("gpu", "gpu.nvidia.com", 2), ("nic", "dranet", 1))
+    ]
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"generateName": "bench-"}}
+    return {**kind, "spec": {"devices": {"requests": requests}}}
+
+
+def _slices() -> Iterator[dict[str, Any]]:
+    """Yield what a node with 8 GPUs and 8 NICs publishes."""
+    for driver, attributes in (("gpu.nvidia.com", {"type": {"string": "gpu"}}), ("dra.net", {"rdma": {"bool": True}})):
+        devices = [
+            {"name": f"d{index}", "attributes": {**attributes, "resource.kubernetes.io/numaNode": {"int": index // 4}}}
+            for index in range(8)
+        ]
+        spec = {"driver": driver, "nodeName": "bench", "pool": {"name": f"bench-{driver}"}, "devices": devices}
+        yield {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"bench-{driver}"}, "spec": spec}
+
+
+def _describe(plane: ControlPlane, cluster: Cluster) -> None:
+    """Have the servers know the devices, and wait until claims are changed."""
+    for replica in cluster.replicas:
+        (replica.directory("classes") / "slices.yaml").write_text(yaml.safe_dump_all(_slices()))
+    client, body = Client(plane), json.dumps(_claim()).encode()
+    until(lambda: b"constraints" in client.create("strict", body, *CLAIMS)[1], what="the servers to know the devices")
 
 
 @contextmanager
@@ -128,7 +176,8 @@ def _installed() -> Iterator[tuple[ControlPlane, Cluster]]:
             process = Process("baseline", command, plane.logs)
             try:
                 _register(plane, cluster, "go", _by_url(plane, here))
-                _register(plane, cluster, "echo", _by_service())
+                _register(plane, cluster, "echo", _by_service(), ("strict.pods", "strict.resourceclaims"))
+                _describe(plane, cluster)
                 yield plane, cluster
             finally:
                 process.stop()
@@ -144,19 +193,27 @@ def _by_service() -> Mapping[str, Any]:
     return {key: {"service": {"path": "/echo"}} for key in ("Mutating", "Validating")}
 
 
-def _register(plane: ControlPlane, cluster: Cluster, variant: str, clients: Mapping[str, Any]) -> None:
-    """Register a variant for its namespace with the entries of our strict mode."""
+def _register(
+    plane: ControlPlane, cluster: Cluster, variant: str, clients: Mapping[str, Any], names: Sequence[str] = ("strict.pods",)
+) -> None:
+    """Register a variant for its namespace with entries of our strict mode."""
     for ours in cluster.configurations.registered():
-        entry = copy.deepcopy(next(each for each in ours["webhooks"] if each["name"].startswith("strict.pods")))
         client = clients[ours["kind"].removesuffix("WebhookConfiguration")]
-        if "url" in client:
-            entry["clientConfig"] = client
-        else:
-            entry["clientConfig"]["service"] |= client["service"]
-        entry["name"] = f"{variant}.bench.example.com"
-        entry["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": f"bench-{variant}"}}
-        made = {"kind": ours["kind"], "metadata": {"name": f"bench-{variant}"}, "webhooks": [entry]}
+        entries = [_entry(each, variant, client) for each in ours["webhooks"] for name in names if each["name"].startswith(name)]
+        made = {"kind": ours["kind"], "metadata": {"name": f"bench-{variant}"}, "webhooks": entries}
         plane.api.create(f"/apis/admissionregistration.k8s.io/v1/{ours['kind'].lower()}s", made)
+
+
+def _entry(ours: Mapping[str, Any], variant: str, client: Mapping[str, Any]) -> dict[str, Any]:
+    entry = copy.deepcopy(dict(ours))
+    if "url" in client:
+        entry["clientConfig"] = client
+    else:
+        entry["clientConfig"]["service"] |= client["service"]
+    what = "" if ours["name"].startswith("strict.pods") else "-claims"
+    entry["name"] = f"{variant}{what}.bench.example.com"
+    entry["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": f"bench-{variant}"}}
+    return entry
 
 
 def _ready(plane: ControlPlane) -> bool:

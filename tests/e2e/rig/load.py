@@ -41,8 +41,8 @@ class Client:
         self._where = urlsplit(plane.url)
         self._connection: http.client.HTTPSConnection | None = None
 
-    def create(self, namespace: str, body: bytes) -> tuple[int, bytes]:
-        """Create a pod as a dry run; return status and body.
+    def create(self, namespace: str, body: bytes, api: str = "api/v1", resource: str = "pods") -> tuple[int, bytes]:
+        """Create an object, by default a pod, as a dry run; return status and body.
 
         Raises:
             OSError, HTTPException: no answer.
@@ -50,7 +50,7 @@ class Client:
         if self._connection is None:
             host, port = self._where.hostname or "", self._where.port
             self._connection = http.client.HTTPSConnection(host, port, timeout=CALL_SECONDS, context=self._context)
-        path = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+        path = f"/{api}/namespaces/{namespace}/{resource}?dryRun=All"
         try:
             self._connection.request("POST", path, body, {"Content-Type": "application/json"})
             answer = self._connection.getresponse()
