@@ -35,7 +35,8 @@ def _cases() -> Iterator[JSON]:
         {"requests": [_request("gpu", count=2, selectors=[_selector("index >= 30", LONGEST_EXPRESSION)] * MOST), *ones[:2]]}
     )
     yield _case({"requests": [pair | {"exactly": pair["exactly"] | {"tolerations": _tolerations()}}, *ones[:2]]})
-    yield _case({"requests": [_request("gpu", count=2, capacity={"requests": {f"gpu.nvidia.com/{'m' * MOST}": "1"}}), *ones[:2]]})
+    for name, amount in (("m" * MOST, "1"), ("m" * MOST, "2"), (f"gpu.nvidia.com/{'m' * MOST}", "1")):
+        yield _case({"requests": [_request("gpu", count=2, capacity={"requests": {name: amount}}), *ones[:2]]})
     yield _case({"requests": [_several(names[0]), *ones[1:]]})
     yield _case({"requests": [pair | {"exactly": pair["exactly"] | {"adminAccess": False}}, *ones[:2]]})
 

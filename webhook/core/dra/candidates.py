@@ -80,15 +80,15 @@ def _candidates(
 
 
 def _has_capacity(request: DeviceRequest, device: Device) -> bool | None:
-    """Tell whether a device has what a request asks of its capacities; None where that is not for us to say."""
-    answer: bool | None = True
-    for name, quantity in request.capacity.items():
-        has = device.capacity.get(name)
-        try:
-            if has is None:
-                answer = None  # from 1.37 on the domain may be left out of the name
-            elif parse(has) < parse(quantity):
-                return False
-        except InvalidQuantityError:
-            answer = None
-    return answer
+    """Tell whether a device has what a request asks of its capacities; None: it does not, or under another name.
+
+    Where the gate DRAConsumableCapacity is off (the default up to 1.35) the API server drops what is asked: any device will do.
+    """
+    return all(_is_enough(device.capacity.get(name), quantity) for name, quantity in request.capacity.items()) or None
+
+
+def _is_enough(has: str | None, wanted_: str) -> bool:
+    try:
+        return has is not None and parse(has) >= parse(wanted_)
+    except InvalidQuantityError:
+        return False
