@@ -15,7 +15,7 @@ from webhook.core.accelerators import Catalogue, asks
 from webhook.core.advise import advise_on
 from webhook.core.decision import Decision, Request
 from webhook.core.dra import seen as dra
-from webhook.core.dra.pods import with_claims, with_unread
+from webhook.core.dra.pods import unread, with_claims
 from webhook.core.dra.reading import NOTHING, Found, look_up
 from webhook.core.dra.references import references
 from webhook.core.essence import essence
@@ -82,14 +82,9 @@ def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: 
     if not by_resources and not by_claims:
         return Decision(allowed=True, mode=snapshot.policy.mode, outcome="not-ours", reason="NoAccelerator")
     mode, notes = _mode(pod, request, snapshot.policy)
-    exempt = "ModeOff" if mode is Mode.OFF else _exemption(pod, request, snapshot.policy)
-    if exempt:
-        return Decision(allowed=True, mode=mode, outcome="exempt", reason=exempt)
-    found = problems(pod)
-    if found:
-        return _malformed(mode, f"left as written: {found[0]}")
-    if _containers(pod["spec"]) > MOST_CONTAINERS:
-        return _malformed(mode, f"left as written, not judged: more than {MOST_CONTAINERS} containers", "TooManyContainers")
+    left_alone = _left_alone(pod, mode, request, snapshot.policy)
+    if left_alone is not None:
+        return left_alone
     try:
         kept = _canonical(pod)
     except (RecursionError, TypeError):
@@ -99,11 +94,23 @@ def _decide(name: str, handler: _Handler, pod: Any, request: Request, snapshot: 
     read = look_up(pod, request, known) if by_claims else NOTHING
     key = (name, mode, kept, known.bounds, read.key)
     decision = known.remembered.get(key, lambda: _on_essence(name, handler, json.loads(kept), mode, known, read))
-    if by_claims:
-        decision = with_unread(
-            decision, pod, read, known, lone="" if by_resources else "allowed" if name == "validate" else "unchanged"
-        )
-    return replace(decision, warnings=(*shortened(notes), *decision.warnings)) if notes else decision
+    missing = unread(pod, read, known.inventory, lone=not by_resources) if by_claims else ()
+    if missing and decision.outcome == "not-ours":
+        decision = replace(decision, outcome="allowed" if name == "validate" else "unchanged", reason="ClaimsNotRead")
+    return replace(decision, warnings=(*shortened(notes), *decision.warnings, *missing)) if notes or missing else decision
+
+
+def _left_alone(pod: Any, mode: Mode, request: Request, policy: Policy) -> Decision | None:
+    """Return the decision on a pod that is exempt, or that cannot be judged; None: it is neither."""
+    exempt = "ModeOff" if mode is Mode.OFF else _exemption(pod, request, policy)
+    if exempt:
+        return Decision(allowed=True, mode=mode, outcome="exempt", reason=exempt)
+    found = problems(pod)
+    if found:
+        return _malformed(mode, f"left as written: {found[0]}")
+    if _containers(pod["spec"]) > MOST_CONTAINERS:
+        return _malformed(mode, f"left as written, not judged: more than {MOST_CONTAINERS} containers", "TooManyContainers")
+    return None
 
 
 def _on_essence(name: str, handler: _Handler, pod: dict[str, Any], mode: Mode, snapshot: Snapshot, read: Found) -> Decision:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.core.dra.devices import DeviceClass, Inventory
+from webhook.core.kubelet.node import NodeKubelet
 
 _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
+_GATE: Final = "DRAExtendedResource"
+_ON_SINCE: Final = 36
 
 
 def serving_classes(resource: str, inventory: Inventory) -> tuple[str, ...]:
@@ -24,14 +27,21 @@ def _serving(resource: str, inventory: Inventory) -> list[str]:
     return [each.name for each in named if _has_devices(each, inventory)]
 
 
-def backing_class(resource: str, inventory: Inventory) -> str:
-    """Return the DeviceClass that serves an extended resource with a device of some described node; empty: none does."""
-    return next(iter(serving_classes(resource, inventory)), "")
-
-
 def _has_devices(device_class: DeviceClass, inventory: Inventory) -> bool:
     return any(
         all(inventory.matches(selector, device) for selector in device_class.selectors)
         for devices in inventory.nodes.values()
         for device in devices
     )
+
+
+def backing_class(resource: str, inventory: Inventory) -> str:
+    """Return the DeviceClass that serves an extended resource with a device of some described node; empty: none does."""
+    return next(iter(serving_classes(resource, inventory)), "")
+
+
+def is_served_by(node: NodeKubelet) -> bool:
+    """Tell whether a class has DRA devices, and the gate is on that lets them serve extended resources: so it is from 1.36 on."""
+    gates = node.node_class.kubelet.get("featureGates")
+    written = gates.get(_GATE) if isinstance(gates, dict) else None
+    return bool(node.node_class.devices) and (node.minor >= _ON_SINCE if written is None else written is True)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from webhook.core.containers import Pod, visit
 from webhook.core.decision import Cause, Decision
 from webhook.core.dra import decide
+from webhook.core.dra.asked import asks_for_accelerators, wants_own_cpus
 from webhook.core.dra.attributes import ACCELERATOR_DRIVERS
-from webhook.core.dra.devices import Inventory, Json
+from webhook.core.dra.devices import Inventory
 from webhook.core.dra.reading import Found, ReadClaim
-from webhook.core.dra.seen import class_names_of, is_accelerators, wants_own_cpus
 from webhook.core.dra.served import MIXED, pins
 from webhook.core.mutate import shortened
 from webhook.core.policy import Mode
@@ -45,19 +45,16 @@ def with_claims(decision: Decision, pod: Pod, mode: Mode, found: Found, snapshot
     return replace(noted, outcome="would-refuse", reason=reason) if reason else noted
 
 
-def with_unread(decision: Decision, pod: Pod, found: Found, snapshot: Snapshot, *, lone: str) -> Decision:
-    """Return a decision with what could not be read of the pod's claims.
+def unread(pod: Pod, found: Found, inventory: Inventory, *, lone: bool) -> tuple[str, ...]:
+    """Return warnings of what could not be read of a pod's claims.
 
-    `lone`: the outcome for a pod whose resources name no accelerator, so that by its claims alone it could be our business; else
-    empty. Where nobody is asked, that is worth a word only if they could be an accelerator's.
+    `lone`: its resources name no accelerator, so that by its claims alone it could be our business. Where nobody is asked, that
+    is worth a word only if they could be an accelerator's.
     """
-    if decision.outcome in {"exempt", "malformed"}:
-        return decision
     if found.looked_up:
-        return _warned(decision, [f"claims were not read, so not judged: {reason}" for reason in found.unread])
-    if not lone or not _has_accelerators(snapshot.inventory) or not any(map(_uses_claims, visit(pod))):
-        return decision
-    return _warned(replace(decision, outcome=lone, reason="ClaimsNotRead"), [NOT_LOOKED_UP])
+        return shortened(f"claims were not read, so not judged: {reason}" for reason in found.unread)
+    could_be_ours = lone and _has_accelerators(inventory) and any(map(_uses_claims, visit(pod)))
+    return shortened([NOT_LOOKED_UP]) if could_be_ours else ()
 
 
 def _has_accelerators(inventory: Inventory) -> bool:
@@ -106,11 +103,6 @@ def _refused(each: ReadClaim, claim: Decision, decision: Decision, mode: Mode) -
         message=f"{field}, {reference.kind} {reference.name}: {claim.message}",
         causes=causes,
     )
-
-
-def asks_for_accelerators(claim: Json, inventory: Inventory) -> bool:
-    """Tell whether a request's DeviceClass is an accelerator's."""
-    return any(is_accelerators(name, inventory) for name in class_names_of(claim))
 
 
 def is_pinned(pod: Pod) -> bool:

@@ -44,8 +44,14 @@ class ReadClaim:
     @property
     def key(self) -> Hashable:
         """Return what decisions read of it, as text; raises RecursionError where it is nested too deeply."""
-        read = [claims.devices(self.claim), self.claim.get("metadata"), self.reference.index]
-        return (self.reference, self.mode, self.is_allocated, json.dumps(read, separators=(",", ":"), sort_keys=True))
+        read = [claims.devices(self.claim), claims.annotations_of(self.claim), claims.is_generated(self.claim)]
+        return (
+            self.reference,
+            self.mode,
+            self.is_allocated,
+            self.claim.get("metadata") is None,
+            json.dumps(read, separators=(",", ":"), sort_keys=True),
+        )
 
 
 @dataclass(frozen=True, slots=True)

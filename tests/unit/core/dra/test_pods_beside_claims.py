@@ -143,6 +143,17 @@ class TestNotKnown:
         cpu, (note,) = sized(known(machine(gpus(*SPREAD)), objects=TWO), user(), user("b"))
         assert (cpu, note) == (None, f"not sized: several of its containers share a claim; {PINS}")
 
+    def test_devices_that_are_given_out_in_parts(self) -> None:
+        parts = spec(GPU, device("gpu-0", {"type": "gpu"}, numa=0) | {"allowMultipleAllocations": True})
+        one = {"t": template(gpu_request(1))}
+        cpu, (note,) = sized(known(machine(parts), objects=one))
+        assert cpu is None
+        assert note.startswith("not sized: its devices are given out in parts, and nobody knows how much one needs")
+
+    @pytest.mark.parametrize(("name", "cpu"), [("kai-scheduler", None), ("default-scheduler", "26"), ("", "26")])
+    def test_another_schedulers_order(self, name: str, cpu: str | None) -> None:
+        assert sized(known(machine(gpus(*SPREAD)), objects=TWO), schedulerName=name)[0] == cpu
+
     def test_a_claim_that_is_allocated_already(self) -> None:
         made = {
             "apiVersion": "resource.k8s.io/v1",
@@ -407,11 +418,25 @@ class TestExtendedResources:
         _, decision = mutated(pod, known(machine(gpus(*reversed(SPREAD)), plugins=4)))
         assert decision.verdicts["dgx"].outcome is Outcome.ALIGNED
 
-    def test_before_1_36_a_gate_stands_before_it(self) -> None:
+    @pytest.mark.parametrize(
+        ("minor", "gates", "served"),
+        [
+            ("1.35", {}, False),
+            ("1.35", {"DRAExtendedResource": True}, True),
+            ("1.36", {}, True),
+            ("1.36", {"DRAExtendedResource": False}, False),
+        ],
+    )
+    def test_a_gate_stands_before_it(self, minor: str, gates: dict[str, bool], served: bool) -> None:
         pod = {"spec": {"containers": [bare("main", 2)]}}
-        final, decision = mutated(pod, known(machine(gpus(*SPREAD), kubernetes="1.35")))
-        assert final == pod
-        assert decision.warnings == (f"numalign: not sized: not all that its claims ask for is known; {PINS}",)
+        of_dra = machine(gpus(*reversed(SPREAD)), name="dra", kubernetes=minor, config=kubelet(featureGates=gates))
+        final, decision = mutated(pod, known(of_dra, self.PLUGIN))
+        assert ("dra" in decision.verdicts) is served
+        assert (final == pod) is served
+
+    def test_what_hami_implies_is_no_request_for_a_claim(self) -> None:
+        pod = {"spec": {"containers": [bare("main", None, limits={"nvidia.com/gpumem": "8000"})]}}
+        assert mutated(pod, known(self.DRA))[1].verdicts == {}
 
     def test_each_container_has_a_request_of_its_own(self) -> None:
         pod = {"spec": {"containers": [bare("a", 2), bare("b", 2)]}}

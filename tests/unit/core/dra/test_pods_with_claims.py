@@ -16,8 +16,9 @@ from webhook.config.selectors import Selectors
 from webhook.core import decide
 from webhook.core.decision import Decision, Request
 from webhook.core.dra import decide as claim_decisions
+from webhook.core.dra.asked import asks_for_accelerators
 from webhook.core.dra.devices import DeviceClass, Inventory
-from webhook.core.dra.pods import NOT_LOOKED_UP, asks_for_accelerators
+from webhook.core.dra.pods import NOT_LOOKED_UP
 from webhook.core.dra.references import LookupFailedError, references
 from webhook.core.dra.served import MIXED
 from webhook.core.dra.slices import literal_devices
