@@ -89,6 +89,15 @@ def test_of_a_pool_in_a_node_class_the_highest_generation_counts(tmp_path: Path)
     assert [each.name for each in carrying(tmp_path, *slices).inventory.nodes["h100"]] == ["d0"]
 
 
+def test_no_slices_are_not_the_same_as_none_that_are_known(tmp_path: Path) -> None:
+    (none,) = carrying(tmp_path, *()).classes
+    assert none.node_class.devices == ()
+    document = m112({})
+    document["spec"]["selector"] = {"class": "x"}
+    (unknown,) = load(tmp_path, document).classes
+    assert unknown.node_class.devices is None
+
+
 @pytest.mark.parametrize(("more", "missing"), [({}, True), ({"nodeName": "a"}, True), ({"allNodes": True}, False)])
 def test_a_pool_in_a_node_class_is_there_as_a_whole(tmp_path: Path, more: JSON, missing: bool) -> None:
     loaded = carrying(tmp_path, on(GPU, 0) | {"pool": {"name": "p", "generation": 3, "resourceSliceCount": 2}} | more)

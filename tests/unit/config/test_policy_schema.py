@@ -55,6 +55,7 @@ def test_everything_arrives(tmp_path):
             "cpu": {"source": "request", "perAccelerator": 12, "default": "250m"},
             "memory": {"inject": "never", "default": "2Gi"},
             "hugepages": {"size": "2Mi", "perAccelerator": "4Gi"},
+            "claims": {"shapePods": False, "prioritizedList": False},
             "shapeShared": True,
             "steer": False,
             "hami": False,
@@ -68,6 +69,7 @@ def test_everything_arrives(tmp_path):
     assert (policy.cpu.source, policy.cpu.per_accelerator, policy.cpu.default) == ("request", 12000, 250)
     assert (policy.memory.inject, policy.memory.default) == ("never", 2 * GI)
     assert (policy.hugepages.size, policy.hugepages.per_accelerator) == (2 * 1024**2, 4 * GI)
+    assert (policy.claims.shape_pods, policy.claims.prioritized_list) == (False, False)
     assert (policy.shape_shared, policy.steer, policy.hami) == (True, False, False)
     assert [(entry.name, entry.kind, entry.hint) for entry in policy.accelerators] == [
         ("example.com/npu", Kind.DEVICE, NumaHint.YES)
@@ -85,6 +87,8 @@ ENTRY = {"name": "a.b/c", "kind": "device", "vendor": "V"}
         ({"mode": "strickt"}, "spec.mode", "did you mean strict?"),
         ({"mode": True}, "spec.mode", "expected one of strict, best-effort, audit, off"),
         ({"modes": "strict"}, "spec.modes", "did you mean mode?"),
+        ({"claims": {"shapePod": True}}, "spec.claims.shapePod", "did you mean shapePods?"),
+        ({"claims": {"prioritizedList": "no"}}, "spec.claims.prioritizedList", "expected true or false"),
         ({"builtinClass": []}, "spec.builtinClass", "did you mean builtinClasses?"),
         ({"builtinClasses": ["dgx-h10"]}, "spec.builtinClasses[0]", "did you mean dgx-h100?"),
         ({"builtinClasses": ["cray"]}, "spec.builtinClasses[0]", "there are aws-p4d-24xlarge"),
