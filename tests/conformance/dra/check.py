@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import jsonpatch
@@ -149,18 +150,17 @@ def _restricted(claim: JSON, names: Iterable[str], attribute: str, value: Attrib
 
 def ask(binary: Path, asked: Iterable[JSON]) -> list[JSON]:
     """Return the allocator's answers."""
-    return ask_lines(binary, lines(asked))
+    return next(ask_all([binary], asked))
 
 
-def lines(asked: Iterable[JSON]) -> str:
-    """Return questions in the allocator's form."""
-    return "".join(json.dumps(each) + "\n" for each in asked)
-
-
-def ask_lines(binary: Path, asked: str) -> list[JSON]:
-    """Return the allocator's answers to questions in its form."""
-    done = subprocess.run([binary], input=asked, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def ask_all(binaries: Iterable[Path], asked: Iterable[JSON]) -> Iterator[list[JSON]]:
+    """Yield the answers of each allocator to the same questions. They are many megabytes, for which pipes are slow."""
+    with TemporaryFile("w+") as lines:
+        lines.writelines(json.dumps(each) + "\n" for each in asked)
+        for binary in binaries:
+            lines.seek(0)
+            done = subprocess.run([binary], stdin=lines, capture_output=True, text=True, check=True)
+            yield [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def faults(each: Subject, answers: Iterable[JSON], counts: Counter[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
@@ -31,11 +31,12 @@ The encodings were NOT tried on the scheduler's own code."""
 Named = tuple[str, check.Subject]
 
 
-def answered(subjects: Iterator[Named], minors: Iterable[int]) -> Iterator[tuple[str, check.Subject, dict[int, list[JSON]]]]:
+def answered(subjects: Iterator[Named], minors: Sequence[int]) -> Iterator[tuple[str, check.Subject, dict[int, list[JSON]]]]:
     """Yield each subject with the answers of each minor's allocator."""
     while batch := list(islice(subjects, BATCH)):
-        asked = check.lines(question for _, each in batch for question in each.questions)
-        answers = {minor: iter(check.ask_lines(check.allocator_path(minor), asked)) for minor in minors}
+        asked = (question for _, each in batch for question in each.questions)
+        found = zip(minors, check.ask_all(map(check.allocator_path, minors), asked), strict=True)
+        answers = {minor: iter(mine) for minor, mine in found}
         for name, each in batch:
             yield name, each, {minor: list(islice(found, len(each.questions))) for minor, found in answers.items()}
 
