@@ -118,3 +118,56 @@ def test_strict_refuses_only_what_every_kubelet_refuses_or_no_class_has(made: li
     answer = validated(final, snapshot)
     if not answer.allowed and answer.reason not in {"NoClassServesClaims", "NotOnOneNode"}:
         assert all(not verdict.admitted for verdict in answer.verdicts.values())
+
+
+@settings(max_examples=15)
+@given(st.lists(clean, min_size=1, max_size=2), st.integers(0, 4), st.lists(st.integers(1, 3), min_size=1, max_size=2))
+def test_extended_resources_by_dra_and_by_plugins(slices: list[list[int]], plugins: int, counts: list[int]) -> None:
+    by_dra = [machine(gpus(*nodes), name=f"dra{index}") for index, nodes in enumerate(slices)]
+    snapshot = known(*by_dra, machine(name="plugin", plugins=plugins))
+    written = {"spec": {"containers": [bare(f"c{index}", count) for index, count in enumerate(counts)]}}
+    final, decision = mutated(written, snapshot)
+    sight = decide.seen(written, Request("research", label="strict"), snapshot)
+    for each in sight.candidates:
+        if each.is_by_dra and decision.patch:
+            assert each.served is not None
+            for name in each.served.bearers:
+                numa = each.node.machine.cpu_topology.numa
+                cpus = decision.verdicts[each.name].placements[name].cpus
+                mine = {cell for cell, members in numa.items() if any(members >> cpu & 1 for cpu in cpus)}
+                assert each.served.places[name] <= mine
+    assert mutated(final, snapshot)[1].patch == ()
+    answer = validated(final, snapshot)
+    assert answer.allowed or not any(verdict.admitted for verdict in answer.verdicts.values())
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 40) | st.sampled_from(["gpus", "gpu", "t", "gpu.nvidia.com", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    *("name", "request", "requests", "exactly", "firstAvailable", "deviceClassName", "count", "allocationMode"),
+                    *("constraints", "matchAttribute", "devices", "spec", "metadata", "annotations", "selectors", "capacity"),
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+SNAPSHOT_CLASSES = (machine(gpus(0, 1, None), nics(0)), machine(name="unknown", described=False))
+
+
+@given(junk, junk, junk)
+def test_never_raises_whatever_containers_and_templates_say(used: Any, devices: Any, requests: Any) -> None:
+    pod = claiming(user())
+    pod["spec"]["containers"][0]["resources"]["claims"] = used
+    for inner in (devices, {"requests": requests}, {"requests": [gpu_request(2), requests], "constraints": devices}):
+        made = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "t"}}
+        snapshot = known(*SNAPSHOT_CLASSES, objects={"t": made | {"spec": {"spec": {"devices": inner}}}})
+        for mode in ("strict", "best-effort", "audit"):
+            assert mutated(pod, snapshot, mode)[1].allowed
+            assert validated(pod, snapshot, mode).allowed
