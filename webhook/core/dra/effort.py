@@ -27,14 +27,19 @@ def most_combinations(made: Encoding, everything: Iterable[Wanted], nodes: Itera
     """
     by_name = {each.request.name: each for each in everything}
     order = [by_name[entry["name"]] for entry in made.devices["requests"] if entry["name"] in by_name]
-    return max((_on(node, order, made) for node in nodes), default=0)
+    moved = order != list(by_name.values())
+    return max((_with_one_value(node, order, made) + (moved and _as_written(node, order)) for node in nodes), default=0)
 
 
-def _on(node: str, order: Sequence[Wanted], made: Encoding) -> int:
-    """Return it for one node: for each value what the requests can get before one that comes off badly, times its attempts."""
+def _with_one_value(node: str, order: Sequence[Wanted], made: Encoding) -> int:
     sizes = [_sizes(each, node, made) for each in order]
     values = {value for found in sizes if isinstance(found, Counter) for value in found}
-    return sum(_with([found[value] if isinstance(found, Counter) else found for found in sizes], order) for value in values)
+    return sum(_tried([found[value] if isinstance(found, Counter) else found for found in sizes], order) for value in values)
+
+
+def _as_written(node: str, order: Sequence[Wanted]) -> int:
+    """Return it for the second alternatives. In the author's order they are none of our doing, and may be very few."""
+    return _tried([len(each.nodes.get(node, ())) for each in order], order)
 
 
 def _sizes(each: Wanted, node: str, made: Encoding) -> Counter[Attribute] | int:
@@ -46,7 +51,8 @@ def _sizes(each: Wanted, node: str, made: Encoding) -> Counter[Attribute] | int:
     return Counter(value for value in published if value is not None)
 
 
-def _with(sizes: Sequence[int], order: Sequence[Wanted]) -> int:
+def _tried(sizes: Sequence[int], order: Sequence[Wanted]) -> int:
+    """Return what the requests can get of so many devices before one that comes off badly, times its attempts."""
     counts = [each.request.count for each in order]
     ways = [perm(size, count) for size, count in zip(sizes, counts, strict=True)]
     return max(

@@ -52,6 +52,18 @@ def test_too_many(requests: tuple[JSON, ...], slices: list[JSON], strict: bool, 
         assert any("too many combinations" in line for line in decision.warnings) is not expected
 
 
+def test_what_moving_the_hub_costs_counts() -> None:
+    """As written a node without a free NIC is given up at once; with the GPUs first, all their combinations come before it."""
+    sixteen = [on(GPU, *[0] * 8, *[1] * 8), on(NIC, 0, 1)]
+    for requests, outcome in (
+        ((request("gpu", 4), request("nic")), "mutated"),
+        ((request("nic"), request("gpu", 4)), "unchanged"),
+        ((request("nic"), request("gpu", 2)), "mutated"),
+    ):
+        _, decision = mutated(claim(*requests), inventory(node=sixteen), "best-effort")
+        assert decision.outcome == outcome
+
+
 def test_a_node_without_the_devices_does_not_count() -> None:
     few = [on(GPU, *[0] * 32, *[1] * 32)]
     _, decision = mutated(claim(request("gpu", 4), request("nic")), inventory(few=few, node=FOUR_AND_FOUR))
