@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: help conformance conformance-nightly run test lint types layers check bench lock clean venv control-plane e2e helm demo latency soak
+.PHONY: help conformance conformance-nightly mutants run test lint types layers check bench lock clean venv control-plane e2e helm cert-manager demo latency soak
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	@echo 'Installing the dependencies into $(VENV), once: a minute or two.'
@@ -47,6 +47,13 @@ conformance: venv ## random pods and claims through our model and through Kubern
 	$(BIN)/python -m tests.conformance.shaping --minor $(MINOR) --cases $$(($(CASES) / 5)) --seed $(SEED)
 	$(BIN)/python -m tests.conformance.dra.run --minor $(MINOR) --cases $(CASES) --seed $(SEED)
 
+N ?= 500
+MUTANTS := .venv-mutants
+mutants: ## small changes of the model, and whether the tests notice (N=500 SEED=1); an hour, needs no Go
+	test -d $(MUTANTS) || $(PYTHON) -m venv $(MUTANTS)
+	$(MUTANTS)/bin/pip install --quiet --require-hashes -r requirements-mutants.lock
+	$(MUTANTS)/bin/python -m tests.conformance.mutants --number $(N) --seed $(SEED)
+
 conformance-nightly: ## a hundred thousand cases a minor
 	for minor in 34 35 36 37; do $(MAKE) conformance MINOR=$$minor CASES=100000 || exit 1; done
 
@@ -57,7 +64,10 @@ control-plane: venv ## find etcd, kube-apiserver, -controller-manager, -schedule
 helm: venv ## find helm, or build it: five minutes, once
 	$(BIN)/python -m tests.e2e.controlplane.binaries --helm
 
-e2e: control-plane ## the webhook on a real control plane; the Helm chart too, after `make helm`
+cert-manager: venv ## build cert-manager's controllers: five minutes, once
+	$(BIN)/python -m tests.e2e.controlplane.binaries --cert-manager
+
+e2e: control-plane ## the webhook on a real control plane; the Helm chart too after `make helm`, cert-manager after `make cert-manager`
 	$(BIN)/pytest -q tests/e2e
 
 demo: control-plane ## a control plane with the webhook on this machine, pods before and after, and a kubeconfig to play with
@@ -76,6 +86,7 @@ lock: venv ## resolve the dependencies anew
 	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra e2e -c requirements-dev.lock -o requirements-e2e.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header --extra dev --extra mutants -c requirements-dev.lock -o requirements-mutants.lock pyproject.toml
 
 clean: ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MUTANTS) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -13,8 +13,6 @@ from webhook.core.kubelet import features, reservation
 from webhook.core.kubelet.machine import Machine
 from webhook.core.quantities import parse, value
 
-DEFAULT_MAX_NUMA_NODES = 8
-
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -40,7 +38,6 @@ class KubeletConfig:
         topology_policy: `none`, `best-effort`, `restricted` or `single-numa-node`.
         topology_scope: `container` or `pod`.
         prefer_closest: the Topology Manager's option prefer-closest-numa-nodes.
-        max_numa_nodes: its option max-allowable-numa-nodes.
         cpu_static: the CPU Manager's policy is `static`.
         cpu_options: its options.
         memory_static: the Memory Manager's policy is `Static`.
@@ -54,7 +51,6 @@ class KubeletConfig:
     topology_policy: str = "none"
     topology_scope: str = "container"
     prefer_closest: bool = False
-    max_numa_nodes: int = DEFAULT_MAX_NUMA_NODES
     cpu_static: bool = False
     cpu_options: CpuOptions = CpuOptions()
     memory_static: bool = False
@@ -74,7 +70,6 @@ def resolve(excerpt: Mapping[str, Any], minor: int, machine: Machine) -> Kubelet
         topology_policy=policy,
         topology_scope=text_field(excerpt, "topologyManagerScope", "container"),
         prefer_closest=policy != "none" and parse_bool(topology_options.get("prefer-closest-numa-nodes", "false")) is True,
-        max_numa_nodes=int(topology_options.get("max-allowable-numa-nodes", DEFAULT_MAX_NUMA_NODES)) if policy != "none" else 0,
         cpu_static=text_field(excerpt, "cpuManagerPolicy", "none") == "static",
         cpu_options=cpu_options(excerpt.get("cpuManagerPolicyOptions") or {}),
         memory_static=text_field(excerpt, "memoryManagerPolicy", "None") == "Static",

@@ -264,10 +264,10 @@ class _Distribution:
 
     def _without_remainder(self, left: dict[int, int], remainder: int, nodes: list[int]) -> dict[int, int]:
         after, group = dict(left), self._strategy.group
-        while remainder > 0:
+        while remainder:
             before = remainder
             for node in nodes:
-                if remainder > 0 and after[node] >= group:
+                if remainder and after[node] >= group:
                     after[node] -= group
                     remainder -= group
             if remainder == before:
@@ -283,10 +283,10 @@ class _Distribution:
         for node in nodes:
             self._take_from(node, share)
         remainder, group = self._count - share * len(nodes), self._strategy.group
-        while remainder > 0:
+        while remainder:
             before = remainder
             for node in givers:
-                if remainder > 0 and (self._topology.numa[node] & self._acc.free).bit_count() >= group:
+                if remainder and (self._topology.numa[node] & self._acc.free).bit_count() >= group:
                     self._take_from(node, group)
                     remainder -= group
             if remainder == before:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
@@ -158,21 +159,21 @@ class MemoryManager:
 
     def _empty_pool(self, total: Request) -> str:
         """Return the kubelet's words where containers that share the pod's memory would find none, else nothing."""
-        exclusive: dict[str, int] = {}
+        exclusive = Counter[str]()
         sharing = False
         for container in self._pod.containers:
             request = self._request(container)
             if request is None:
                 return "[memorymanager] failed to represent quantity as int64"
             if container.kind is Kind.INIT:
-                short = next((name for name, size in total.items() if exclusive.get(name, 0) >= size), None)
+                short = next((name for name, size in total.items() if exclusive[name] >= size), None)
                 if not request and short:
                     return f"pod rejected, pod has shared init containers but no {short} available for them"
                 continue
             sharing = sharing or not request
             for name, size in request.items():
-                exclusive[name] = exclusive.get(name, 0) + size
-        short = next((name for name, size in total.items() if exclusive.get(name, 0) >= size), None)
+                exclusive[name] += size
+        short = next((name for name, size in total.items() if exclusive[name] >= size), None)
         if sharing and short:
             return (
                 f"pod rejected, sum of exclusive container {short} requests equals pod budget, "

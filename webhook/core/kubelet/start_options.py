@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from webhook.core.kubelet import config, reservation
 from webhook.core.kubelet.excerpt import Case, StartError
 
+_DEFAULT_MAX_NUMA_NODES = 8
 _EXCLUSIVE_CPU_OPTIONS = (
     ("full-pcpus-only", "distribute-cpus-across-cores"),
     ("distribute-cpus-across-numa", "distribute-cpus-across-cores"),
@@ -51,7 +52,7 @@ def _topology_option_error(name: str, text: str, case: Case) -> str:
         return f'topology manager policy beta-level options not enabled, but option "{name}" provided'
     if not config.is_go_int(text):
         return f'unable to convert policy option to integer "{name}": strconv.Atoi: parsing "{text}": invalid syntax'
-    least = config.DEFAULT_MAX_NUMA_NODES
+    least = _DEFAULT_MAX_NUMA_NODES
     return f'the minimum value of "{name}" should not be less than {least}' if int(text) < least else ""
 
 
@@ -60,7 +61,7 @@ def numa_node_count(case: Case) -> Iterator[StartError]:
     if config.text_field(case.excerpt, "topologyManagerPolicy", "none") == "none":
         return
     options = case.excerpt.get("topologyManagerPolicyOptions") or {}
-    allowed, found = int(options.get("max-allowable-numa-nodes", config.DEFAULT_MAX_NUMA_NODES)), len(case.machine.cells)
+    allowed, found = int(options.get("max-allowable-numa-nodes", _DEFAULT_MAX_NUMA_NODES)), len(case.machine.cells)
     if found > allowed:
         yield StartError(
             "topologyManagerPolicy",

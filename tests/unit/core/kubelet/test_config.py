@@ -364,7 +364,6 @@ def test_everything_that_can_be_said():
     assert config.topology_policy == "restricted"
     assert config.topology_scope == "pod"
     assert config.prefer_closest
-    assert config.max_numa_nodes == 16
     assert config.cpu_options == CpuOptions(full_pcpus_only=True)
     assert config.reserved_cpu == 3 * NANO // 2
     assert config.reserved_memory == 1124 * MI * NANO

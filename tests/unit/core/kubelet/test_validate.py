@@ -78,6 +78,7 @@ def test_accepted(pod: JSON):
         (two("a", "a", "initContainers"), "spec.containers[0].name"),
         (two("Upper", "b"), "spec.containers[0].name"),
         (two("", "b"), "spec.containers[0].name"),
+        ({"spec": {"initContainers": [{"name": "i"}], "containers": [{"name": "a"}, {"name": "B"}]}}, "spec.containers[1].name"),
         ({"spec": {"containers": []}}, "spec.containers"),
         (one(restartPolicy="Sometimes"), "spec.containers[0].restartPolicy"),
         (pod_level({"limits": {GPU: "1"}}), f"spec.resources.limits[{GPU}]"),
