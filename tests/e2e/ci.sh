@@ -16,4 +16,6 @@ if ! command -v haproxy >/dev/null; then
 fi
 timeout "$limit" make control-plane || not_run "No etcd and Kubernetes, and they could not be built within $limit s."
 timeout "$limit" make helm || echo '*** No helm, and it could not be built: the tests of the chart will be skipped.' >&2
+.venv/bin/python -c 'from tests.e2e.controlplane.binaries import find_cert_manager as find; find()' 2>/dev/null ||
+	echo '*** No cert-manager (`make cert-manager` builds it): the tests of its overlay will be skipped.' >&2
 exec make e2e

@@ -1,5 +1,6 @@
 """The manifests, as a real API server takes them, and the order of installing them."""
 
+import itertools
 import json
 import re
 
@@ -7,10 +8,14 @@ import pytest
 import yaml
 
 from tests.e2e.controlplane.plane import until
-from tests.e2e.rig.cluster import DEPLOY, NAMESPACE, OVERLAY, metric
+from tests.e2e.rig.cluster import CERTS, DEPLOY, NAMESPACE, OVERLAY, metric, pod
+from tests.e2e.rig.replica import Replica
+from tests.server.reviews import encoded
+from tests.server.running import post
 from webhook.cluster.drift import drift
 
 OVERLAYS = sorted(path.parent for path in DEPLOY.glob("**/kustomization.yaml"))
+_NUMBERS = itertools.count(21)
 _OTHERS = {"cert-manager.io"}
 """API groups of other projects, which this control plane does not serve."""
 
@@ -26,6 +31,23 @@ def test_every_manifest_passes_the_api_server(plane, cluster, overlay):  # noqa:
     assert done.code == 0, done.err
     assert not re.search(r"(?m)^Warning", done.err), done.err
     assert len(done.out.splitlines()) == len(ours)
+
+
+@pytest.mark.parametrize("overlay", ["base", "overlays/audit"])
+def test_without_node_classes_it_serves_and_says_so(plane, cluster, overlay):  # noqa: ARG001
+    """What these overlays make of the ConfigMaps starts as it is; the Deployment itself is not replaced."""
+    made = rendered(plane, DEPLOY / overlay)
+    plane.must("apply", "-f", "-", manifest=[each for each in made if each["kind"] == "ConfigMap"])
+    (template,) = (each["spec"]["template"] for each in made if each["kind"] == "Deployment")
+    replica = Replica(plane, template, next(_NUMBERS), {"certs": CERTS})
+    try:
+        replica.start()
+        connection = replica.connect()
+        _, body = post(connection, "/mutate/pods/strict", encoded(pod("one")))
+        connection.close()
+    finally:
+        replica.stop()
+    assert "no node class offers nvidia.com/gpu" in json.loads(body)["response"]["warnings"][0]
 
 
 def test_the_namespace_admits_the_deployments_pods(plane, cluster):  # noqa: ARG001

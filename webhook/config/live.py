@@ -166,7 +166,9 @@ class Live:
 
     def _replace(self) -> None:
         policy, errors = load_policy(self._policy_file)
-        loaded = load_classes(self._class_paths, builtin_names() if self._all_builtin else policy.builtin_classes)
+        builtin = builtin_names() if self._all_builtin else policy.builtin_classes
+        # To begin without node classes is a way to install; to lose all of them is an accident.
+        loaded = load_classes(self._class_paths, builtin, may_be_none=not self._snapshot.classes)
         errors += loaded.errors
         if errors:
             self.status = Status(self._snapshot.generation, errors, loaded.warnings)

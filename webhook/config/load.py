@@ -74,14 +74,22 @@ class _Loading:
         return LoadedClasses(tuple(classes), tuple(self.errors), tuple(self.warnings), inventory)
 
 
-def load_classes(paths: Iterable[Path], builtin: Collection[str] = ()) -> LoadedClasses:
+def load_classes(paths: Iterable[Path], builtin: Collection[str] = (), *, may_be_none: bool = False) -> LoadedClasses:
     """Load node classes from files and directories, and the built-in ones of these names.
 
     A file may hold several documents, lists of classes, objects with `items`, DeviceClasses and ResourceSlices. A directory's
-    YAML and JSON files count, hidden ones and those in its subdirectories do not.
+    YAML and JSON files count, hidden ones and those in its subdirectories do not. That there are none is an error, or with
+    `may_be_none` a warning.
     """
     loading = _Loading()
-    files = [*_builtin_files(builtin), *(file for path in paths for file in _files(path, loading.errors))]
+    files = list(_builtin_files(builtin))
+    for path in paths:
+        found = _files(path)
+        files += found
+        if not found and may_be_none:
+            loading.warnings.append(ConfigWarning(str(path), 0, "", "no node classes here: what they would offer is not judged"))
+        elif not found:
+            loading.errors.append(ConfigError(str(path), 0, "", "expected YAML or JSON files in this directory, found none"))
     for file in dict.fromkeys(files):
         documents, errors = read_file(file)
         loading.errors += errors
@@ -150,14 +158,11 @@ def _builtin_files(names: Collection[str]) -> list[Path]:
     return [catalog_directory() / "classes" / f"{name}.yaml" for name in names if name in known]
 
 
-def _files(path: Path, errors: list[ConfigError]) -> list[Path]:
+def _files(path: Path) -> list[Path]:
     """Return the files that a path stands for."""
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name[0] != "." and file.is_file())
-    if not files:
-        errors.append(ConfigError(str(path), 0, "", "expected YAML or JSON files in this directory, found none"))
-    return files
+    return sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name[0] != "." and file.is_file())
 
 
 def _items(document: Document) -> Iterator[Document]:

@@ -24,6 +24,7 @@ VERSION = "v1.37.2"
 SERVERS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _HERE = Path(__file__).parent
 _BUILT_AS = {"server": "etcd"}  # go names a program after its module's last path element; etcd's is .../server/v3
+_GO_ENV = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
 _KUBECTL_SKEW = 1
 """Minors that kubectl may be away from the API server (kubernetes.io/releases/version-skew-policy)."""
 
@@ -114,12 +115,46 @@ def build_helm() -> None:
             _go_build(_HERE.parent / "helm", cache().parent / "helm", "helm.sh/helm/v4/cmd/helm")
 
 
+def find_cert_manager() -> tuple[Path, tuple[Path, ...]]:
+    """Return cert-manager's controllers in one program, and the files of its resource definitions.
+
+    Raises:
+        MissingError: they were not built.
+    """
+    program, definitions = cache().parent / "cert-manager", cache().parent / "cert-manager-crds"
+    if not program.exists():
+        raise MissingError("cert-manager was not built: run `make cert-manager`")
+    return program, tuple(sorted(definitions.glob("*.yaml")))
+
+
+def build_cert_manager() -> None:
+    """Build cert-manager's controllers where there are none: five minutes on two cores.
+
+    Raises:
+        MissingError: the build failed.
+    """
+    module, program = _HERE.parent / "certmanager", cache().parent / "cert-manager"
+    with _lock():
+        if program.exists():
+            return
+        command = ["go", "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager"]
+        _go(["go", "mod", "download", command[-1]], module)
+        source = Path(_go(command, module).strip())
+        shutil.copytree(source / "deploy" / "crds", cache().parent / "cert-manager-crds", dirs_exist_ok=True)
+        _go_build(module, program, ".")
+
+
+def _go(command: list[str], module: Path) -> str:
+    done = subprocess.run(command, cwd=module, env=_GO_ENV, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise MissingError(f"`{' '.join(command)}` in {module} failed; its output is above")
+    return done.stdout
+
+
 def _go_build(module: Path, output: Path | str, package: str, flags: str = "-s -w") -> None:
     command = ["nice", "-n", "10", "go", "build", "-trimpath", "-ldflags", flags, "-o", str(output), package]
     # built without cgo: runs on any libc, and needs no C compiler
-    done = subprocess.run(command, cwd=module, env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}, check=False)
-    if done.returncode:
-        raise MissingError(f"`{' '.join(command)}` in {module} failed; its output is above")
+    _go(command, module)
 
 
 def _version_flags() -> str:
@@ -162,8 +197,12 @@ def _lock() -> Iterator[None]:
 
 
 def main() -> int:
-    """Build what is missing (with `--helm`: helm), and say where each program is."""
+    """Build what is missing (with `--helm`: helm, with `--cert-manager`: cert-manager), and say where each program is."""
     try:
+        if "--cert-manager" in sys.argv:
+            build_cert_manager()
+            print(f"cert-manager: {find_cert_manager()[0]}")
+            return 0
         if "--helm" in sys.argv:
             build_helm()
             print(f"helm: {find_helm()}")

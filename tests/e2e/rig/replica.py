@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import re
 import signal
@@ -71,6 +72,11 @@ class Replica:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return http.client.HTTPSConnection(self.address, self.webhook_port, timeout=5, context=context)
 
+    def refresh(self) -> None:
+        """Bring what Secrets and ConfigMaps say now, as a kubelet does after a minute or so."""
+        for volume in self._spec["volumes"]:
+            self._mount(volume)
+
     def ready(self) -> bool:
         """Tell what its readiness probe says."""
         return answers(f"{self.metrics_url}/readyz")
@@ -122,10 +128,20 @@ class Replica:
     def _mount(self, volume: Mapping[str, Any]) -> None:
         directory = self.directory(volume["name"])
         directory.mkdir(parents=True, exist_ok=True)
+        for name, content in self._content(volume).items():
+            fresh = directory / f".{name}.new"
+            fresh.write_bytes(content)
+            fresh.replace(directory / name)
+
+    def _content(self, volume: Mapping[str, Any]) -> dict[str, bytes]:
+        namespace = "/api/v1/namespaces/numalign-system"
         if "configMap" in volume:
-            path = f"/api/v1/namespaces/numalign-system/configmaps/{volume['configMap']['name']}"
-            for name, text in (self._plane.api.get(path).get("data") or {}).items():
-                (directory / name).write_text(text)
+            data = self._plane.api.get(f"{namespace}/configmaps/{volume['configMap']['name']}").get("data") or {}
+            return {name: text.encode() for name, text in data.items()}
+        if "secret" in volume:
+            data = self._plane.api.get(f"{namespace}/secrets/{volume['secret']['secretName']}").get("data") or {}
+            return {name: base64.b64decode(text) for name, text in data.items()}
+        return {}
 
     def _token(self) -> Path:
         """The service account's own credentials, so that the roles in deploy/ are what it can do."""

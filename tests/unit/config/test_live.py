@@ -292,3 +292,17 @@ def test_a_file_that_is_bad_at_the_start_keeps_nothing_from_starting(files):
     write(files / "limits.json", "{")
     live = Live(policy=files / "policy.yaml", classes=[files / "classes"], limits=files / "limits.json")
     assert (live.status.ok, live.current().generation, most(live)) == (True, 1, [])
+
+
+def test_it_may_begin_without_node_classes_but_not_lose_them(tmp_path, document):
+    """A directory without files is how an empty ConfigMap looks: installed so, the webhook judges nothing yet."""
+    live = Live(classes=[tmp_path])
+    assert (live.status.ok, live.current().generation, names(live)) == (True, 1, [])
+    assert "no node classes here" in str(live.status.warnings[0])
+    write(tmp_path / "box.yaml", document)
+    assert live.check_now()
+    assert names(live) == ["box"]
+    (tmp_path / "box.yaml").unlink()
+    assert live.check_now()
+    assert (live.status.ok, names(live)) == (False, ["box"])
+    assert "found none" in live.status.last_error
