@@ -2,10 +2,11 @@
 
 import json
 from collections import Counter
+from functools import cache
 
 import pytest
 
-from tests.conformance.dra import check, generator, golden
+from tests.conformance.dra import check, generator, golden, limits
 from webhook.core.policy import Mode
 
 
@@ -62,6 +63,28 @@ def test_what_the_api_server_does_not_take_is_a_fault(answer: dict, says: str) -
     vector["answers"][0]["created"]["best-effort"] = answer
     found = list(check.faults(check.subject(vector["case"]), vector["answers"], Counter()))
     assert found == [f"best-effort claim {says}"]
+
+
+@cache
+def _changed() -> tuple[dict, ...]:
+    cases = [*limits.CASES, *(vector["case"] for vector in golden.vectors())]
+    return tuple(claim["spec"]["devices"] for case in cases for claim in check.subject(case).changed.values())
+
+
+def test_limits_are_kept() -> None:
+    for devices in _changed():
+        names = {each["name"] for each in devices["requests"]}
+        names |= {f"{each['name']}/{way['name']}" for each in devices["requests"] for way in each.get("firstAvailable", ())}
+        named = [entry["requests"] for entry in (*devices["constraints"], *devices.get("config", ())) if entry.get("requests")]
+        assert max(map(len, (devices["requests"], devices["constraints"], devices.get("config", ()), *named))) <= limits.MOST
+        assert all(len(set(each)) == len(each) and names.issuperset(each) for each in named)
+
+
+def test_limits_are_reached() -> None:
+    sizes = [(len(each["requests"]), len(each["constraints"]), len(each.get("config", ()))) for each in _changed()]
+    assert [max(each) for each in zip(*sizes, strict=True)] == [limits.MOST, limits.MOST - 1, limits.MOST]
+    named = [len(entry.get("requests", ())) for each in _changed() for entry in (*each["constraints"], *each.get("config", ()))]
+    assert max(named) == limits.MOST
 
 
 def test_a_case_depends_on_its_seed_and_number_alone() -> None:
