@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -143,3 +145,9 @@ def test_whoever_asks_nothing_holds_up_nobody(api: Api, client: RelayClient, dir
         while each.recv(4096):
             continue
         each.close()
+
+
+def test_the_servers_end_needs_no_client_for_api_servers() -> None:
+    """That takes 40 MB and most of a second to import."""
+    check = "import sys, webhook.cluster.claims, webhook.cluster.relay; sys.exit('kubernetes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False, timeout=60).returncode == 0
