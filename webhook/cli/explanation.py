@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from webhook.core.decision import Decision, Request
 from webhook.core.edit import get, put
 from webhook.core.explain import Account
 from webhook.core.fixes import Fix
+from webhook.core.limitranges import with_defaults
 from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Outcome, Placement, Verdict
 
@@ -105,10 +106,13 @@ def _placement(placement: Placement) -> dict[str, Any]:
     }
 
 
-def examine(found: Found, snapshot: Snapshot, label: str | None) -> Explanation:
-    """Send a pod through both handlers, as the API server would, and account for what is not aligned."""
+def examine(found: Found, snapshot: Snapshot, label: str | None, ranges: Iterable[Any] = ()) -> Explanation:
+    """Send a pod through both handlers, as the API server would, and account for what is not aligned.
+
+    `ranges`: the LimitRange objects of its namespace.
+    """
     request = Request(namespace=found.namespace, label=label)
-    stored = _defaulted(found.pod)
+    stored = _defaulted(found.pod, ranges)
     mutated = decide.mutate(stored, request, snapshot)
     after: Pod = jsonpatch.apply_patch(stored, mutated.patch) if mutated.patch else stored
     final = decide.validate(after, request, snapshot)
@@ -117,15 +121,18 @@ def examine(found: Found, snapshot: Snapshot, label: str | None) -> Explanation:
     return Explanation(found, stored, mutated, final, after, before, _account(after, final.verdicts, sight))
 
 
-def _defaulted(pod: Pod) -> Pod:
-    """Return the pod with requests taken from limits (`pkg/apis/core/v1/defaults.go`); one that is malformed as it is."""
+def _defaulted(pod: Pod, ranges: Iterable[Any]) -> Pod:
+    """Return the pod with requests taken from limits (`pkg/apis/core/v1/defaults.go`), then with what LimitRanges add.
+
+    One that is malformed stays as it is.
+    """
     if wellformed.problems({key: value for key, value in pod.items() if key != "kind"}):
         return pod
     for container in visit(pod):
         limits, requests = container.quantities("limits"), container.quantities("requests")
         if limits.keys() - requests.keys():
             pod = put(pod, (*container.path, "resources", "requests"), {**limits, **requests})
-    return pod
+    return with_defaults(pod, ranges)
 
 
 def _account(after: Pod, verdicts: Mapping[str, Verdict], snapshot: Snapshot) -> Account:

@@ -41,8 +41,7 @@ class Found:
     @property
     def namespace(self) -> str:
         """Return the namespace that the manifest names; empty where it names none."""
-        metadata = self.document.value.get("metadata")
-        return str(metadata.get("namespace") or "") if isinstance(metadata, dict) else ""
+        return _namespace(self.document)
 
     @property
     def line(self) -> int:
@@ -77,6 +76,15 @@ def pods(document: Document) -> list[Found]:
     return [Found(document, template) for template in templates(document.value)]
 
 
+def limit_ranges(documents: Iterable[Document]) -> Mapping[str, list[Any]]:
+    """Return namespace -> its LimitRange objects; an empty one: of manifests that name none."""
+    found: dict[str, list[Any]] = {}
+    for document in documents:
+        if document.value.get("kind") == "LimitRange":
+            found.setdefault(_namespace(document), []).append(document.value)
+    return found
+
+
 def expand(names: Iterable[str]) -> list[str]:
     """Return the files that the names stand for: directories give the manifests below them, in order."""
     files: list[str] = []
@@ -85,6 +93,11 @@ def expand(names: Iterable[str]) -> list[str]:
         inside = sorted(str(each) for each in path.rglob("*") if each.suffix in _SUFFIXES) if path.is_dir() else [name]
         files += inside
     return files
+
+
+def _namespace(document: Document) -> str:
+    metadata = document.value.get("metadata")
+    return str(metadata.get("namespace") or "") if isinstance(metadata, dict) else ""
 
 
 def _objects(documents: Iterable[Document]) -> Iterator[Document]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from webhook.core import wording
 from webhook.core.containers import Container, Path, Pod, field_path, visit
+from webhook.core.edit import put
 from webhook.core.kubelet.totals import pod_total
 from webhook.core.quantities import NANO, InvalidQuantityError, milli, parse, value
 from webhook.core.resource_names import CPU, MEMORY, pod_level_supported
@@ -99,15 +100,14 @@ def limits_of(items: Iterable[Any]) -> Limits:
     for item in items:
         metadata, spec = (_object(_object(item).get(key)) for key in ("metadata", "spec"))
         namespace, name = (str(metadata.get(key, "")) for key in ("namespace", "name"))
-        bounds = list(_bounds(f"{namespace}/{name}", spec))
+        bounds = list(_bounds(f"{namespace}/{name}" if namespace else name, spec))
         if bounds:
             found.setdefault(namespace, []).extend(bounds)
     return {namespace: tuple(sorted(set(bounds), key=repr)) for namespace, bounds in found.items()}
 
 
 def _bounds(owner: str, spec: Mapping[str, Any]) -> Iterator[Bound]:
-    limits = spec.get("limits")
-    for item in map(_object, limits if isinstance(limits, list) else ()):
+    for item in _items(spec):
         for field in (MIN, MAX, RATIO) if item.get("type") in {CONTAINER, POD} else ():
             for resource, amount in _object(item.get(field)).items():
                 if pod_level_supported(str(resource)):
@@ -115,6 +115,27 @@ def _bounds(owner: str, spec: Mapping[str, Any]) -> Iterator[Bound]:
                         yield Bound(owner, item["type"], field, str(resource), parse(amount))
                     except InvalidQuantityError:
                         continue
+
+
+def _items(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    limits = spec.get("limits")
+    return map(_object, limits if isinstance(limits, list) else ())
+
+
+def with_defaults(pod: Pod, items: Iterable[Any]) -> Pod:
+    """Return a well-formed pod as the plugin completes it, by the LimitRange objects of its namespace.
+
+    The API server makes a default of a `max`, and default requests of defaults and of a `min` (`pkg/apis/core/v1/defaults.go`).
+    """
+    for item in (each for obj in items for each in _items(_object(_object(obj).get("spec"))) if each.get("type") == CONTAINER):
+        limits = {**_object(item.get(MAX)), **_object(item.get("default"))}
+        requests = {**_object(item.get(MIN)), **limits, **_object(item.get("defaultRequest"))}
+        for container in visit(pod):
+            for side, defaults in (("limits", limits), ("requests", requests)):
+                written = container.quantities(side)
+                if defaults.keys() - written.keys():
+                    pod = put(pod, (*container.path, "resources", side), {**defaults, **written})
+    return pod
 
 
 def _object(raw: Any) -> Mapping[str, Any]:

@@ -11,7 +11,9 @@ from webhook.core.containers import Pod
 from webhook.core.decision import Cause, Decision
 from webhook.core.dra.served import is_claimed
 from webhook.core.explain import Account
+from webhook.core.fixes import Judge
 from webhook.core.judging import Verdicts, judge_all
+from webhook.core.kubelet.node import NodeKubelet
 from webhook.core.limitranges import Breach, breaches
 from webhook.core.mutate import (
     NO_CLASS_SERVES,
@@ -28,7 +30,7 @@ from webhook.core.plan import Plan, plan
 from webhook.core.policy import Mode
 from webhook.core.shape.candidate import Candidate
 from webhook.core.snapshot import Snapshot
-from webhook.core.verdict import Outcome
+from webhook.core.verdict import Outcome, Verdict
 
 NOT_MUTATED = (
     "numalign would have made this pod fit, but was not asked when it was created: its mutating webhook was not reachable, or is "
@@ -269,17 +271,37 @@ def _missed_mutation(pod: Pod, snapshot: Snapshot) -> bool:
 
 def account(case: Case, snapshot: Snapshot) -> Account:
     """Return why classes do not align the pod, and the nearest change to what its author wrote that would help."""
+    judge = judging.judge_changed(snapshot)
+    found = _account(case, snapshot, judge)
+    if not snapshot.bounds:
+        return found
+    before = breaches(case.pod, snapshot.bounds)
+
+    def accepted_within(node: NodeKubelet, changed: Pod) -> Verdict:
+        return judge(node, changed) if breaches(changed, snapshot.bounds) <= before else _BEYOND
+
+    kept = _within_limits(found, case.pod, snapshot)
+    if kept.fixes or not found.fixes:
+        return kept
+    # Of the nearest changes a LimitRange refuses all; it may not refuse one that is farther.
+    farther = _within_limits(_account(case, snapshot, accepted_within), case.pod, snapshot)
+    return replace(kept, fixes=farther.fixes)
+
+
+_BEYOND = Verdict(reason=LIMIT_RANGE)
+
+
+def _account(case: Case, snapshot: Snapshot, judge: Judge) -> Account:
     found = explain.account(
         case.pod,
         case.verdicts,
         snapshot.nodes,
         snapshot.catalogue,
-        judging.judge_changed(snapshot),
+        judge,
         created=lambda changed: plan(record.undo(changed).pod, Mode.STRICT, snapshot).verdicts,
     )
     by_dra = {each.name for each in snapshot.candidates if each.is_by_dra}
-    found = replace(found, claimed=bool(case.verdicts) and case.verdicts.keys() <= by_dra)
-    return _within_limits(found, case.pod, snapshot) if snapshot.bounds else found
+    return replace(found, claimed=bool(case.verdicts) and case.verdicts.keys() <= by_dra)
 
 
 def _within_limits(found: Account, pod: Pod, snapshot: Snapshot) -> Account:

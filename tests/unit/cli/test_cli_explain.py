@@ -153,3 +153,47 @@ def test_an_unknown_class_and_a_missing_file_are_bad_input() -> None:
     result = CliRunner().invoke(numalign, ["explain", "--class", "dgx-h1000", "-f", "-"], input=JOB % 1)
     assert result.exit_code == 2
     assert "no class is called 'dgx-h1000'" in result.stderr
+
+
+LIMIT_RANGE = """\
+apiVersion: v1
+kind: LimitRange
+metadata: {name: bounds%s}
+spec:
+  limits:
+  - %s
+"""
+
+
+def test_a_limit_range_among_the_manifests_counts(job: Any, tmp_path: Path) -> None:
+    (tmp_path / "bounds.yaml").write_text(LIMIT_RANGE % ("", "{type: Pod, max: {cpu: 6, memory: 8Gi}}"))
+    result, (found,) = explained("-f", job(2), "-f", str(tmp_path / "bounds.yaml"))
+    assert result.exit_code == 0
+    assert {each["path"].rpartition("/")[2]: each["value"] for each in found["patch"] if "/limits/" in each["path"]} == {
+        "cpu": "6",
+        "memory": "8Gi",
+    }
+    assert "less than its share: LimitRange bounds: max cpu per Pod is 6, the pod would get " in found["warnings"][0]
+
+
+def test_a_limit_range_of_another_namespace_does_not(job: Any, tmp_path: Path) -> None:
+    (tmp_path / "bounds.yaml").write_text(LIMIT_RANGE % (", namespace: other", "{type: Pod, max: {cpu: 6, memory: 8Gi}}"))
+    _, with_it = explained("-f", job(2), "-f", str(tmp_path / "bounds.yaml"))
+    _, without = explained("-f", job(2))
+    assert with_it == without
+
+
+def test_a_limit_ranges_defaults_come_first(job: Any, tmp_path: Path) -> None:
+    """They count as the author's own numbers: 9 CPUs are half a core too many, and 10 more than the LimitRange takes."""
+    (tmp_path / "bounds.yaml").write_text(LIMIT_RANGE % ("", "{type: Container, max: {cpu: 9}, default: {memory: 4Gi}}"))
+    _, (found,) = explained("-f", job(2), "-f", str(tmp_path / "bounds.yaml"))
+    assert found["outcome"] == "refused"
+    assert found["message"].startswith("LimitRange bounds: max cpu per Container is 9, trainer would get 10.")
+    assert "trainer, resources.limits.cpu: now 9, use 8" in found["message"]
+
+
+def test_a_pod_that_a_limit_range_keeps_from_being_aligned(job: Any, tmp_path: Path) -> None:
+    (tmp_path / "bounds.yaml").write_text(LIMIT_RANGE % ("", "{type: Pod, max: {cpu: 1}}"))
+    result = run("-f", job(2), "-f", str(tmp_path / "bounds.yaml"))
+    assert result.exit_code == 1
+    assert "not shaped: LimitRange bounds: max cpu per Pod is 1, the pod would get 2" in " ".join(result.stdout.split())

@@ -11,7 +11,7 @@ from tests.unit.core.setting import GPU, JSON, SINGLE, amounts, bare, kubelet, m
 from webhook.core import decide
 from webhook.core.decision import Decision, Request
 from webhook.core.edit import put
-from webhook.core.limitranges import breaches, distance, limits_of
+from webhook.core.limitranges import breaches, distance, limits_of, with_defaults
 from webhook.core.policy import HugepageRules, MemoryRules, Policy
 
 DGX = named(m112(kubelet(SINGLE)), "dgx")
@@ -140,6 +140,30 @@ def test_all_limit_ranges_of_a_namespace_count() -> None:
     limits = limits_of([of_pods(max={"cpu": "6"}), limit_range({"type": "Pod", "max": {"cpu": "4"}}, name="more"), other])
     assert sorted(bound.owner for bound in limits["team"]) == ["team/bounds", "team/more"]
     assert len(limits["other"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "requests", "limits"),
+    [
+        ({"default": {"cpu": "2"}}, {"cpu": "2", "memory": "1Gi"}, {"cpu": "2", "memory": "1Gi"}),
+        ({"max": {"cpu": "4"}}, {"cpu": "4", "memory": "1Gi"}, {"cpu": "4", "memory": "1Gi"}),
+        ({"max": {"cpu": "4"}, "default": {"cpu": "2"}}, {"cpu": "2", "memory": "1Gi"}, {"cpu": "2", "memory": "1Gi"}),
+        ({"min": {"cpu": "1"}}, {"cpu": "1", "memory": "1Gi"}, {"memory": "1Gi"}),
+        (
+            {"default": {"cpu": "2"}, "defaultRequest": {"cpu": "500m", "memory": "2Gi"}, "min": {"cpu": "100m"}},
+            {"cpu": "500m", "memory": "1Gi"},
+            {"cpu": "2", "memory": "1Gi"},
+        ),
+    ],
+)
+def test_defaults(item: JSON, requests: JSON, limits: JSON) -> None:
+    made = pod(given({"memory": "1Gi"}, {"memory": "1Gi"}), init=[given({"memory": "1Gi"}, {"memory": "1Gi"}, "fetch")])
+    completed = with_defaults(
+        made, [limit_range({"type": "Container", **item}), limit_range({"type": "Pod", "max": {"cpu": "1"}})]
+    )
+    for each in (*completed["spec"]["containers"], *completed["spec"]["initContainers"]):
+        assert each["resources"] == {"requests": requests, "limits": limits}
+    assert with_defaults(made, []) is made
 
 
 class World:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from webhook.cli.inputs import Exit, config_options, fail, load_snapshot, output
 from webhook.cli.output import coloured, emit, progress, table, to_yaml
 from webhook.core.containers import Pod
 from webhook.core.edit import get, put
+from webhook.core.limitranges import limits_of
 from webhook.core.patch import ANNOTATIONS, INJECTED
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ def command(
 ) -> None:
     """Say what becomes of each pod in the manifests: per node class the verdict, the mutation, where it lands, what to change.
 
-    Any kind with a pod template will do, and claims and their templates. Exit code 1 if something would be refused.
+    Any kind with a pod template will do, and claims and their templates; LimitRanges among them count in their namespace.
+    Exit code 1 if something would be refused.
     """
     snapshot = _restricted(load_snapshot(policy_file, class_paths), only)
     explained = list(_explain(files, snapshot, mode))
@@ -79,13 +82,14 @@ def _explain(files: tuple[str, ...], snapshot: Snapshot, mode: str | None) -> It
         fail(errors)
     objects = [document for documents, _ in read for document in documents]
     found = [pod for document in objects for pod in manifests.pods(document)]
-    snapshot = replace(snapshot, lookup=claim_explanation.Documents(tuple(objects)))
+    ranges = manifests.limit_ranges(objects)
+    snapshot = replace(snapshot, lookup=claim_explanation.Documents(tuple(objects)), limits=limits_of(chain(*ranges.values())))
     claims = [claim for document in objects if (claim := claim_explanation.examine(document, snapshot, mode)) is not None]
     if not found and not claims:
         fail([f"no pod, no pod template and no claim in {', '.join(files)}"])
     yield from claims
     with progress(found, "pods") as pods:
-        yield from (examine(pod, snapshot, mode) for pod in pods)
+        yield from (examine(pod, snapshot, mode, ranges.get(pod.namespace, ())) for pod in pods)
 
 
 def _any_page(explained: Explanation | ClaimExplanation, snapshot: Snapshot, maps: int) -> Iterator[RenderableType]:
