@@ -36,13 +36,13 @@ class Informer:
 
     Attributes:
         changed: called, in the informer's thread, whenever they are others than before.
-        failed: called with why a call failed, once until one succeeds again.
+        failed: called with why a call failed or its answer cannot be read, once until one succeeds again.
     """
 
     api: Watched
     path: str
     changed: Callable[[tuple[Json, ...]], None]
-    failed: Callable[[ClusterError], None]
+    failed: Callable[[Exception], None]
     _known: dict[tuple[str, str], Json] = field(default_factory=dict)
     _pause: float = 0.0
 
@@ -51,8 +51,8 @@ class Informer:
         while not stop.is_set():
             try:
                 self.follow(stop)
-            except ClusterError as error:
-                if not self._pause and error.status != HTTPStatus.GONE:
+            except (ClusterError, KeyError, TypeError, ValueError) as error:  # the others: that was no answer of an API server
+                if not self._pause and getattr(error, "status", None) != HTTPStatus.GONE:
                     self.failed(error)
                 self._pause = min(self._pause * 2 or PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
                 stop.wait(self._pause)

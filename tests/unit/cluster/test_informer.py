@@ -103,3 +103,19 @@ def test_pauses_grow_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World([*[ClusterError("away")] * 7, listed("1")], [[]], monkeypatch)
     assert world.pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     assert world.failures == ["away"]
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {"metadata": {}}, {"items": [{}]}, listed("1", {"metadata": None}), ValueError("no JSON")]
+)
+def test_an_answer_that_is_no_list_is_a_failure(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
+    world = World([answer, listed("1", named("a"))], [[]], monkeypatch)
+    assert world.known[-1] == ["a"]
+    assert (len(world.failures), world.pauses) == (1, [2.0])
+
+
+@pytest.mark.parametrize("event", [{}, {"type": "ADDED"}, {"type": "ADDED", "object": {}}, ValueError("no JSON")])
+def test_an_event_that_is_none_is_a_failure(monkeypatch: pytest.MonkeyPatch, event: Any) -> None:
+    world = World([listed("1", named("a")), listed("2", named("b"))], [[event], []], monkeypatch)
+    assert world.known[-1] == ["b"]
+    assert len(world.failures) == 1
