@@ -31,9 +31,12 @@ def read(files: Iterable[Path]) -> Counts:
 
 
 def table(counts: Counts) -> str:
-    """Return a Markdown table. A cell says on how many cases both gave a verdict, and, if any, on how many those differ."""
+    """Return a Markdown table. A cell says on how many cases both gave a verdict, and, if any, on how many those differ.
+
+    Policies and scopes that no kubelet knows have no row: none starts with them.
+    """
     minors = sorted(counts, reverse=True)
-    keys = sorted({key for cells in counts.values() for key in cells})
+    keys = sorted({key for cells in counts.values() for key, cell in cells.items() if any(cell[each] for each in COMPARED)})
     rows = [(f"{policy}, {scope}", [counts[minor].get((policy, scope), Counter()) for minor in minors]) for policy, scope in keys]
     rows.append(("all", [sum(counts[minor].values(), Counter()) for minor in minors]))
     lines = ["| policy, scope | " + " | ".join(f"1.{minor}" for minor in minors) + " |", "|---" * (len(minors) + 1) + "|"]
