@@ -21,9 +21,11 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from itertools import chain, islice
+from multiprocessing.connection import wait
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -74,6 +76,7 @@ def mutants(chosen: Iterable[Place]) -> Iterator[Mutant]:
             yield Mutant(path, mutated, (path.stem, *changed(source, mutated)))
 
 
+@lru_cache(64)
 def meaning(source: str) -> str | None:
     """Return the syntax tree without annotations; None: there is none."""
     try:
@@ -87,7 +90,7 @@ def meaning(source: str) -> str | None:
 
 
 def changed(source: str, mutated: str) -> tuple[str, str]:
-    lines = [line for line in difflib.ndiff(source.splitlines(), mutated.splitlines()) if line[0] in "-+"]
+    lines = list(difflib.unified_diff(source.splitlines(), mutated.splitlines(), n=0))[3:]
     old, new = (" / ".join(line[1:].strip() for line in lines if line[0] == sign) for sign in "-+")
     return old, new
 
@@ -173,7 +176,8 @@ class Tests:
     def pytest_sessionstart(self) -> None:
         from hypothesis import Phase, settings  # not before pytest
 
-        settings.register_profile("mutants", settings(deadline=None, database=None, phases=(Phase.explicit, Phase.generate)))
+        few = settings(deadline=None, database=None, max_examples=30, phases=(Phase.explicit, Phase.generate))
+        settings.register_profile("mutants", few)
         settings.load_profile("mutants")
 
     def pytest_runtestloop(self, session: Any) -> bool:
@@ -185,8 +189,9 @@ class Tests:
         """Tell whether a test fails: the module's own first, properties late, golden cases last."""
         own = f"test_{mutant.path.stem.removeprefix('start_')}."
         for item in sorted(self.session.items, key=lambda item: (hasattr(item.obj, "hypothesis"), own not in str(item.path))):
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            if self.session.testsfailed:
+            try:
+                item.obj(**(item.callspec.params if hasattr(item, "callspec") else {}))
+            except BaseException:  # noqa: BLE001 - pytest's own are no Exception
                 return True
         return any(map(golden_differs, golden_cases()))
 
@@ -198,8 +203,9 @@ def collect(then: Callable[[Tests], object]) -> int:
 
 
 def golden_cases() -> Iterator[dict[str, Any]]:
+    """Yield every fourth of them: enough, and four times as fast."""
     golden, compare = (importlib.import_module(f"tests.conformance.{name}") for name in ("golden", "compare"))
-    return chain.from_iterable(map(golden.vectors, compare.VERSIONS))
+    return islice(chain.from_iterable(map(golden.vectors, compare.VERSIONS)), None, None, 4)
 
 
 def golden_differs(vector: dict[str, Any]) -> bool:
@@ -208,38 +214,43 @@ def golden_differs(vector: dict[str, Any]) -> bool:
     return bool(answer.no_class or compare.difference(answer, vector["verdict"]))
 
 
-def child(work: Callable[[], bool]) -> str:
-    """Do work in a process of its own; return what it says, or that it had to be stopped."""
-
-    def run() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
-        os._exit(work())
-
-    process = FORK.Process(target=run)
-    process.start()
-    process.join()
-    assert process.exitcode is not None
-    return "killed" if process.exitcode > 0 else "hangs" if process.exitcode else "survived"
+def fails_with_functions(tests: Tests, mutant: Mutant, code: dict[str, CodeType]) -> bool:
+    replace_functions(mutant, code)
+    return tests.fail(mutant)
 
 
-def judge_functions(tests: Tests, mutant: Mutant, code: dict[str, CodeType]) -> str:
-    def work() -> bool:
-        replace_functions(mutant, code)
-        return tests.fail(mutant)
+def fails_with_module(mutant: Mutant) -> bool:
+    sys.meta_path.insert(0, Loader(mutant))
+    failed: list[bool] = []
+    status = collect(lambda tests: failed.append(tests.fail(mutant)))
+    return status != pytest.ExitCode.OK or any(failed)
 
-    return child(work)
+
+def judge(jobs: Iterable[tuple[Mutant, Callable[[], bool]]], workers: int) -> Iterator[tuple[Mutant, str]]:
+    """Do each job in a child process; yield what it says, or that it had to be stopped."""
+    running: dict[int, tuple[Any, Mutant]] = {}
+    for mutant, job in jobs:
+        while len(running) >= workers:
+            yield from finished(running)
+        process = FORK.Process(target=run, args=(job,))
+        process.start()
+        running[process.sentinel] = process, mutant
+    while running:
+        yield from finished(running)
 
 
-def judge_module(mutant: Mutant) -> str:
-    def work() -> bool:
-        sys.meta_path.insert(0, Loader(mutant))
-        failed: list[bool] = []
-        status = collect(lambda tests: failed.append(tests.fail(mutant)))
-        return status != pytest.ExitCode.OK or any(failed)
+def run(job: Callable[[], bool]) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(1, 2)
+    os._exit(job())
 
-    return child(work)
+
+def finished(running: dict[int, tuple[Any, Mutant]]) -> Iterator[tuple[Mutant, str]]:
+    for sentinel in wait([*running]):
+        process, mutant = running.pop(sentinel)
+        process.join()
+        yield mutant, "killed" if process.exitcode > 0 else "hangs" if process.exitcode else "survived"
 
 
 # --- the sample ------------------------------------------------------------------------------------------------------------
@@ -255,6 +266,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--number", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
     parser.add_argument("--containing", default="", help="only mutants whose lines contain this")
     options = parser.parse_args(given)
     everything = [place for path in sorted(MODEL.glob("*.py")) for place in places(path)]
@@ -263,29 +275,28 @@ def main(given: Sequence[str] | None = None) -> int:
     sample = list(islice(mutants(everything), options.number))
     known, counts, begun = equivalent(), Counter[str](), time.monotonic()
 
-    def count(mutant: Mutant, found: str) -> None:
-        counts[found] += 1
-        if found in ("survived", "hangs"):
-            print(found, " ## ".join(mutant.change), sep=": ", flush=True)
+    def count(jobs: Iterable[tuple[Mutant, Callable[[], bool]]]) -> None:
+        for mutant, found in judge(jobs, options.workers):
+            counts[found] += 1
+            if found in ("survived", "hangs"):
+                print(found, " ## ".join(mutant.change), sep=": ", flush=True)
 
     counts["equivalent"] = sum(mutant.change in known for mutant in sample)
     asked = [mutant for mutant in sample if mutant.change not in known and options.containing in " ## ".join(mutant.change)]
     code = [new_code(mutant) for mutant in asked]
     unchanged = Mutant(MODEL / "masks.py", (MODEL / "masks.py").read_text(), ("", "", ""))
 
-    def judge_all(tests: Tests) -> None:
-        if judge_functions(tests, unchanged, {}) != "survived":
+    def judge_functions(tests: Tests) -> None:
+        (found,) = judge([(unchanged, partial(tests.fail, unchanged))], 1)
+        if found[1] != "survived":
             pytest.exit("the tests fail without any mutant", 2)
-        for mutant, new in zip(asked, code, strict=True):
-            if new:
-                count(mutant, judge_functions(tests, mutant, new))
+        changes = zip(asked, code, strict=True)
+        count((mutant, partial(fails_with_functions, tests, mutant, new)) for mutant, new in changes if new)
 
-    if status := collect(judge_all):
+    if status := collect(judge_functions):
         return status
     forget()
-    for mutant, new in zip(asked, code, strict=True):
-        if not new:
-            count(mutant, judge_module(mutant))
+    count((mutant, partial(fails_with_module, mutant)) for mutant, new in zip(asked, code, strict=True) if not new)
     print(f"{len(sample)} of {len(everything)} places, seed {options.seed}, {time.monotonic() - begun:.0f} s: {dict(counts)}")
     return 1 if counts["survived"] else 0
 

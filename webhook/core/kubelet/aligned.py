@@ -120,7 +120,7 @@ def _wide_gaps(idle: Idle, name: str, held: Holding, used: int) -> Iterator[Gap]
         )
     if used.bit_count() > need:
         yield Gap(name, "WiderThanNeeded", f"it uses NUMA nodes {_list(used)}; each of its resources alone would fit on {need}")
-    elif not held.hint.preferred or used & ~mask:
+    else:
         yield Gap(name, "NotPreferred", f"it uses NUMA nodes {_list(used)}, which its resources do not all prefer")
 
 

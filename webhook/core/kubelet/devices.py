@@ -17,7 +17,7 @@ from webhook.core.kubelet import masks
 from webhook.core.kubelet.chance import Chooser, Spread
 from webhook.core.kubelet.contract import ContainerView, Hint, Hints, PodView, Refusal
 from webhook.core.kubelet.cpu import unexpected
-from webhook.core.kubelet.machine import DeviceGroup
+from webhook.core.kubelet.machine import DeviceGroup, union
 from webhook.core.kubelet.totals import pod_total
 
 _CACHED_ANSWERS: Final = 4096
@@ -30,7 +30,7 @@ class DevicePolicy:
     def __init__(self, devices: Mapping[str, Sequence[DeviceGroup]], everything: int, minor: int) -> None:
         self.groups = {name: tuple(groups) for name, groups in devices.items()}
         self.capacities = {name: tuple(group.count for group in groups) for name, groups in self.groups.items()}
-        self.numa_bound = frozenset(name for name, groups in self.groups.items() if any(g.mask and g.count for g in groups))
+        self.numa_bound = frozenset(name for name, groups in self.groups.items() if any(group.mask for group in groups))
         self._everything = everything
         self._hosting_only = minor >= _HOSTING_NODES_SINCE
         self.hints = lru_cache(_CACHED_ANSWERS)(self._hints)
@@ -45,9 +45,7 @@ class DevicePolicy:
         """Return the nodes that masks are made of: all, or from 1.36 those that host the resource if any does."""
         if not self._hosting_only:
             return self._everything
-        hosting = 0
-        for group in self.groups[name]:
-            hosting |= group.mask if group.count else 0
+        hosting = union(group.mask for group in self.groups[name])
         return hosting & self._everything or self._everything
 
     def _hints(self, name: str, free: Spread, reusable: Spread, count: int) -> tuple[Hint, ...]:

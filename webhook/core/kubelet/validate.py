@@ -134,9 +134,6 @@ def _pod_level(stored: PodView) -> Iterator[str]:
     for name, amount in pod_total((c.kind, c.requests) for c in stored.containers).items():
         if amount > stored.requests.get(name, amount):
             yield _short(f"{path}.requests[{name}]", name, stored.requests[name], amount)
-    for name, amount in pod_total((c.kind, c.limits) for c in stored.containers).items():
-        if is_hugepages(name) and amount > stored.limits.get(name, amount):
-            yield _short(f"{path}.limits[{name}]", name, stored.limits[name], amount)
     for where, container in _paths(stored):
         for name, limit in container.limits.items():
             if container.kind is Kind.APP and limit > stored.limits.get(name, limit):

@@ -136,6 +136,8 @@ def test_chance_is_told():
 
     assert not verdict.certain
     assert verdict.outcome is Outcome.UNKNOWN
+    # whatever chance brings: the hint of `a` leaves it both nodes
+    assert verdict.possible == {Outcome.ADMITTED}
 
 
 @pytest.mark.parametrize(

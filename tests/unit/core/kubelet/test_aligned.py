@@ -1,5 +1,7 @@
 """Alignment of admitted pods."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.core.kubelet.make import GPU, NIC, container, devices, hints, memory_policy, pod
@@ -61,6 +63,13 @@ def reasons(held: Holding, view: ContainerView = MAIN, idle: Idle = IDLE) -> lis
 )
 def test_gaps(held: Holding, expected: list[str]):
     assert reasons(held) == expected
+
+
+def test_reserved_cpus_can_make_a_container_need_two_nodes():
+    idle = replace(IDLE, available=0xFEFE)
+
+    assert reasons(holding("0,1T", cpus=0x02FE, gpu=(1, 0)), MAIN, idle) == []
+    assert reasons(holding("0,1T", cpus=0x027E, gpu=(1, 0)), MAIN, idle) == ["CPUsElsewhere", "WiderThanNeeded"]
 
 
 def test_a_device_on_several_nodes_may_share_none():

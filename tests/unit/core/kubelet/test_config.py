@@ -304,6 +304,29 @@ def test_a_published_configuration_that_does_not_start():
     assert kubelet({**excerpt, **reserved_memory("6194Mi", "6194Mi")}).start is None
 
 
+@pytest.mark.parametrize(
+    ("reserved", "paths"),
+    [
+        ({"cpu": "nonsense", "memory": "-1Gi"}, ["memory"]),
+        ({"bogus": "1", "memory": "-1Gi"}, ["bogus", "memory"]),
+        ({"memory": "much", "pid": "-1"}, ["memory", "pid"]),
+    ],
+)
+def test_every_wrong_reservation_is_named_but_for_cpus_that_a_cpu_set_replaces(reserved: dict[str, str], paths: list[str]):
+    found = kubelet({"reservedSystemCPUs": "0", "systemReserved": reserved}).errors
+
+    assert [error.path for error in found] == [f"systemReserved[{resource}]" for resource in paths]
+
+
+def test_the_fix_reserves_memory_beside_cpus():
+    (found,) = kubelet(reserved_memory("1Gi"), topology(4, 0, 4, threads=1, memory=GI)).errors
+
+    assert (
+        found.fix
+        == "reservedMemory: [{numaNode: 0, limits: {memory: 50Mi}}, {numaNode: 2, limits: {memory: 50Mi}}], and no hugepages"
+    )
+
+
 def test_what_hugepages_take_cannot_be_reserved():
     machine = Topology(1, 1, tuple(node.__class__(0, node.cpus, node.memory, {GI: 3 * GI}) for node in PAGES.numa_nodes))
     excerpt = {**reserved_memory("2Gi"), "evictionHard": {"memory.available": "2Gi"}}

@@ -3,7 +3,16 @@
 import pytest
 
 from tests.unit.core.kubelet.classes import node_class, static, topology
-from webhook.core.kubelet.cost import HOPELESS, SLOW, combination_seconds, hinting_nodes, merge_seconds
+from webhook.core.kubelet.cost import (
+    HOPELESS,
+    SECONDS_PER_COMBINATION,
+    SECONDS_PER_MASK,
+    SLOW,
+    combination_seconds,
+    duration,
+    hinting_nodes,
+    merge_seconds,
+)
 from webhook.core.kubelet.node import NodeKubelet, compile_class
 from webhook.core.model import NumaNode, Topology
 from webhook.core.quantities import GI
@@ -49,6 +58,20 @@ def test_the_worst_pod(policy: str, nodes: int, devices: int, low: float, high: 
 def test_devices_hint_over_the_nodes_that_host_them():
     assert hinting_nodes(kubelet("restricted", 8, 1, hosts=2)) == {"cpu": 8, "memory": 8, "device-0": 2}
     assert hinting_nodes(kubelet("restricted", 8, 1, hosts=2, minor=35)) == {"cpu": 8, "memory": 8, "device-0": 8}
+
+
+def test_one_node_has_one_mask_and_one_combination():
+    estimate = merge_seconds(kubelet("restricted", 1, 1))
+
+    assert estimate == pytest.approx(3 * SECONDS_PER_MASK + SECONDS_PER_COMBINATION)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(600, "10 minutes"), (3_660, "61 minutes"), (7_200, "2 hours"), (172_800, "2 days"), (94_608_000, "3 years")],
+)
+def test_durations(seconds: float, text: str):
+    assert duration(seconds) == text
 
 
 def test_managers_that_are_off_cost_nothing():

@@ -266,6 +266,9 @@ def test_what_init_containers_left_nails_the_hints():
 
     assert shown(asked.container_hints(app, singles=False)) == ["0,1F"]
     assert shown(asked.container_hints(app, singles=True)) == []
+    just = container(cpu=52, memory="1Gi")
+    assert shown(asked.container_hints(just, singles=False)) == ["0T", "0,1F"]
+    assert shown(asked.container_hints(just, singles=True)) == ["0T"]
 
 
 def fits(size: int, *views: ContainerView) -> bool | None:

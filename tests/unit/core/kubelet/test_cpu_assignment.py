@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.core.kubelet.classes import cpus, topology
 from webhook.core.kubelet.config import CpuOptions
 from webhook.core.kubelet.cpu import strategy
-from webhook.core.kubelet.cpu_assignment import EndlessLoopError, NotEnoughCpusError, take_by_topology
+from webhook.core.kubelet.cpu_assignment import EndlessLoopError, NotEnoughCpusError, _deviation, take_by_topology
 from webhook.core.kubelet.machine import CpuTopology, cpu_topology, format_set
 
 TABLE = Path(__file__).with_name("assignments.txt")
@@ -70,6 +70,16 @@ def test_more_than_is_free():
     found = take("two-socket", "packed", 37, cpus("0-3"), 5)
 
     assert found == "ERR not enough cpus available to satisfy request: requested=5, available=4"
+
+
+def test_a_part_of_a_cache_goes_before_half_a_core_elsewhere():
+    assert take("caches", "caches", 37, cpus("0,4-7,20-23"), 3) == "4-5,20"
+    assert take("caches", "packed", 37, cpus("0,4-7,20-23"), 3) == "0,4,20"
+
+
+def test_the_deviation_is_of_a_mean_rounded_to_thousandths():
+    assert _deviation({0: 100, 1: 100, 2: 101}) == 0.471
+    assert _deviation({0: 8, 1: 8}) == 0
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -157,6 +157,14 @@ def test_init_containers_leave_no_chance_behind_unless_the_resource_is_used_late
     assert chooser.chances == 0
 
 
+def test_which_of_an_init_containers_devices_an_app_takes_over_is_chance_but_not_which_another_init_container_does():
+    init, again, app = container("i", Kind.INIT, gpu=8), container("j", Kind.INIT, gpu=1), container("a", gpu=1)
+    manager = device_manager(FOUR_EACH, pod(init, again, app), script=(1,))
+
+    assert allocate(manager, (init, "*F"), (again, "*F"), (app, "*F")) == [None, None, None]
+    assert [manager.held[name][GPU] for name in "ija"] == [(4, 4), (1, 0), (0, 1)]
+
+
 def test_too_many_choices_are_not_certain():
     policy = devices(nodes=12, gpu={1 << node: 2 for node in range(12)})
     view = tuple(container(name, gpu=12) for name in "ab")

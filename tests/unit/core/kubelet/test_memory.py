@@ -103,6 +103,16 @@ def test_the_pods_sum_leaves_out_types_that_only_init_containers_use():
     assert listed(memory_manager(memory_policy(100, 100, pages=(0, 1)), view).pod_hints(singles=False)) == {"memory": ["0,1T"]}
 
 
+def test_the_pods_sum_adds_sidecars_to_apps_and_to_later_init_containers():
+    sidecar, app = container("s", Kind.SIDECAR, memory="50Gi"), container("a", memory="60Gi")
+    init = container("i", Kind.INIT, memory="60Gi")
+    together, after, before = pod(sidecar, app), pod(sidecar, init, container("a", memory="1Gi")), pod(init, sidecar, SMALL)
+
+    assert listed(memory_manager(TWO, together).pod_hints(singles=False)) == {"memory": ["0,1T"]}
+    assert listed(memory_manager(TWO, after).pod_hints(singles=False)) == {"memory": ["0,1T"]}
+    assert listed(memory_manager(TWO, before).pod_hints(singles=False)) == {"memory": ["0T", "1T", "0,1F"]}
+
+
 def outcome(manager: MemoryManager, *steps: tuple[ContainerView, str]) -> list[str]:
     """Allocate one container after the other: the mask it is pinned to, or the kubelet's error."""
     seen = []
