@@ -71,10 +71,26 @@ def cpus(plane, namespace, manifest):
     return sum(int(each["cpu"].removesuffix("m")) * (1 if each["cpu"].endswith("m") else 1000) for each in limits(obj).values())
 
 
-def test_a_share_is_cut_to_what_the_limit_range_takes(plane, namespaces):
+def _patch(replica, manifest, namespace):
+    """What a replica answers to an API server that it cannot call back."""
+    connection = replica.connect()
+    answer, body = post(connection, "/mutate/pods/strict", encoded(manifest, namespace=namespace))
+    connection.close()
+    assert answer.status == 200
+    return json.loads(base64.b64decode(json.loads(body)["response"]["patch"]))
+
+
+def until_known(cluster, namespace):
+    """Wait until every replica knows that six CPUs are the most."""
+    for replica in cluster.replicas:
+        most = {"op": "add", "path": "/spec/containers/0/resources/limits/cpu", "value": "6"}
+        until(lambda: most in _patch(replica, pod("one"), namespace), what="the LimitRange to be known")  # noqa: B023
+
+
+def test_a_share_is_cut_to_what_the_limit_range_takes(plane, cluster, namespaces):
     namespace = namespaces()
     apply(plane, namespace, of_pods(max=SMALL))
-    until(lambda: cpus(plane, namespace, with_sidecar()), what="the webhook to know the LimitRange")
+    until_known(cluster, namespace)
     dry = create(plane, namespace, with_sidecar(), dryRun="All")
     real = create(plane, namespace, with_sidecar())
     assert limits(dry) == limits(real)
@@ -92,10 +108,10 @@ def test_the_same_pod_passes_without_us_and_would_not_with_its_whole_share(plane
         create(plane, without, {**whole, "metadata": {"name": "whole"}})
 
 
-def test_kubectl_says_why_a_pod_gets_less(plane, namespaces):
+def test_kubectl_says_why_a_pod_gets_less(plane, cluster, namespaces):
     namespace = namespaces()
     apply(plane, namespace, of_pods(max=SMALL))
-    until(lambda: cpus(plane, namespace, pod("one")), what="the webhook to know the LimitRange")
+    until_known(cluster, namespace)
     done = plane.kubectl("create", "-n", namespace, "-f", "-", manifest=pod("one"))
     assert done.code == 0, done.err
     told = f"Warning: numalign: less than its share: LimitRange {namespace}/bounds: max cpu per Pod is 6, the pod would get "
@@ -121,13 +137,12 @@ def test_a_pod_that_cannot_be_aligned_within_it(plane, namespaces, type_):
     manifest = with_sidecar(limits={"cpu": "500m", "memory": "1Gi"}) if type_ == "Container" else with_sidecar()
     for namespace in (strict, lenient):
         apply(plane, namespace, bounds)
-    told = f"{strict}/bounds: max cpu per {type_} is 1, "
-    done = until(lambda: _says(plane, strict, manifest, told), what="the webhook to know the LimitRange")
-    assert done.code == 1
-    assert "Have it raised, or use another namespace" in done.err
-    done = until(lambda: _says(plane, lenient, manifest, f"{lenient}/bounds: max cpu"), what="the webhook to know the LimitRange")
-    assert done.code == 0, done.err
-    assert "Warning: numalign: not shaped: LimitRange" in done.err
+    refused = until(lambda: _says(plane, strict, manifest, "Have it raised, or use another"), what="both replicas to know it")
+    assert refused.code == 1
+    assert f"LimitRange {strict}/bounds: max cpu per {type_} is 1, " in refused.err
+    taken = until(lambda: _says(plane, lenient, manifest, "numalign: not shaped: LimitRange"), what="both replicas to know it")
+    assert taken.code == 0, taken.err
+    assert f"LimitRange {lenient}/bounds: max cpu per {type_} is 1, " in taken.err
     created = create(plane, lenient, manifest)
     assert "cpu" not in limits(created)["main"] or type_ == "Container"
     assert "numalign.io/injected" not in created["metadata"].get("annotations", {})
@@ -205,7 +220,7 @@ def _random_container(chance, name, complete):
 def test_the_last_known_limit_ranges_count_while_the_api_server_is_away(plane, cluster, namespaces):
     namespace = namespaces()
     apply(plane, namespace, of_pods(max=SMALL))
-    until(lambda: cpus(plane, namespace, with_sidecar()), what="the webhook to know the LimitRange")
+    until_known(cluster, namespace)
     plane.apiserver.stop()
     try:
         for replica in cluster.replicas:
@@ -217,12 +232,3 @@ def test_the_last_known_limit_ranges_count_while_the_api_server_is_away(plane, c
         plane.await_apiserver()
     plane.must("delete", "limitrange", "bounds", "-n", namespace)
     until(lambda: (cpus(plane, namespace, with_sidecar()) or 0) > 6000, what="what happened since")
-
-
-def _patch(replica, manifest, namespace):
-    """What a replica answers to an API server that it cannot call back."""
-    connection = replica.connect()
-    answer, body = post(connection, "/mutate/pods/strict", encoded(manifest, namespace=namespace))
-    connection.close()
-    assert answer.status == 200
-    return json.loads(base64.b64decode(json.loads(body)["response"]["patch"]))
