@@ -46,6 +46,7 @@ conformance: venv ## random pods and claims through our model and through Kubern
 	$(BIN)/python -m tests.conformance.run --minor $(MINOR) --cases $(CASES) --seed $(SEED)
 	$(BIN)/python -m tests.conformance.shaping --minor $(MINOR) --cases $$(($(CASES) / 5)) --seed $(SEED)
 	$(BIN)/python -m tests.conformance.dra.run --minor $(MINOR) --cases $(CASES) --seed $(SEED)
+	$(BIN)/python -m tests.conformance.dra.joint --minor $(MINOR) --cases $$(($(CASES) / 10)) --seed $(SEED)
 
 N ?= 500
 MUTANTS := .venv-mutants
