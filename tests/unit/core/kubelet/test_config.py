@@ -78,6 +78,9 @@ REFUSES: list[tuple[dict[str, Any], Topology | None, int, str, str]] = [
         "cpuManagerPolicyOptions[full-pcpus-only]",
         "unmarshal bool",
     ),
+    ({"apiVersion": "kubelet.config.k8s.io/v1"}, None, 37, "apiVersion", 'registered for version "kubelet.config.k8s.io/v1"'),
+    ({"apiVersion": "kubelet.config.k8s.io/v2"}, None, 37, "apiVersion", 'no kind "KubeletConfiguration" is registered'),
+    ({"kind": "KubeProxyConfiguration"}, None, 37, "kind", 'no kind "KubeProxyConfiguration" is registered'),
     ({"evictionHard": ["memory.available"]}, None, 37, "evictionHard", "cannot unmarshal array .* of type map"),
     ({"featureGates": {"AllBeta": "true"}}, None, 37, "featureGates[AllBeta]", "cannot unmarshal string .* of type bool"),
     ({"mergeDefaultEvictionSettings": "yes"}, None, 37, "mergeDefaultEvictionSettings", "of type bool"),
@@ -150,6 +153,13 @@ REFUSES: list[tuple[dict[str, Any], Topology | None, int, str, str]] = [
         None,
         37,
         "topologyManagerPolicyOptions[bogus]",
+        "unknown Topology Manager Policy option",
+    ),
+    (
+        {"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"zone": "true", "level": "8"}},
+        None,
+        37,
+        "topologyManagerPolicyOptions[zone]",
         "unknown Topology Manager Policy option",
     ),
     (
