@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from webhook.core import record
 from webhook.core.accelerators import Catalogue, asks
 from webhook.core.advise import advise_on
 from webhook.core.decision import Decision, Request
@@ -114,7 +115,8 @@ def _left_alone(pod: Any, mode: Mode, request: Request, policy: Policy) -> Decis
 
 
 def _on_essence(name: str, handler: _Handler, pod: dict[str, Any], mode: Mode, snapshot: Snapshot, read: Found) -> Decision:
-    sight = dra.seen(pod, read, mode, snapshot)
+    # A mutation starts from the author's pod: an affinity of ours must not hide the classes off which it keeps the pod.
+    sight = dra.seen(record.undo(pod).pod if name == "mutate" else pod, read, mode, snapshot)
     if sight.claims is None and not asks(pod, snapshot.catalogue).accelerators:
         return Decision(allowed=True, mode=mode, outcome="not-ours", reason="NoAccelerator")
     decision = handler(pod, mode, sight)

@@ -60,7 +60,8 @@ class Asked:
 def by_claims(pod: Pod, found: Found, mode: Mode, snapshot: Snapshot) -> Asked:
     """Return what a pod asks by its claims; `mode`: of the pod."""
     inventory = snapshot.inventory
-    everything = together(_demand(each, mode, snapshot) for each in found.claims)
+    once = ((each, _is_named_before(each, found.claims)) for each in found.claims)
+    everything = together(Demand(exact=False) if again else _demand(each, mode, snapshot) for each, again in once)
     uses = {container.name: tuple(_uses(container, found.claims)) for container in _running(pod)}
     uses = {name: used for name, used in uses.items() if used}
     asked = tuple(_asks(pod, uses, everything, found.claims, inventory))
@@ -74,6 +75,12 @@ def _why(pod: Pod, asked: list[Ask]) -> str:
         return "several of its containers share a claim"
     # The order in which devices are given out is the default scheduler's.
     return "" if pod["spec"].get("schedulerName") in _DEFAULT_SCHEDULER else "another scheduler chooses its devices"
+
+
+def _is_named_before(each: ReadClaim, found: Iterable[ReadClaim]) -> bool:
+    """Tell whether an earlier entry of the pod names the same claim: it gets its devices once, if it has them by then."""
+    names = (other.reference for other in found if not other.is_made and not each.is_made)
+    return any(other.name == each.reference.name and other.index < each.reference.index for other in names)
 
 
 def _demand(each: ReadClaim, mode: Mode, snapshot: Snapshot) -> Demand:

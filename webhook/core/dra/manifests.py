@@ -15,7 +15,8 @@ _OWNER: Final = {"apiVersion": "v1", "kind": "Pod", "controller": True}
 def claim_of(value: Any) -> dict[str, Any] | None:
     """Return the claim that a ResourceClaim is or a ResourceClaimTemplate makes, in v1; None: it is neither.
 
-    A template's claim is owned by a pod, and has the metadata that the template gives it.
+    A template's claim is owned by a pod, and has the annotations that the template gives it, not those of the template
+    (`pkg/controller/resourceclaim/controller.go`).
     """
     if not isinstance(value, Mapping) or not str(value.get("apiVersion", "")).startswith(_GROUP):
         return None
@@ -23,7 +24,8 @@ def claim_of(value: Any) -> dict[str, Any] | None:
     if value.get("kind") == "ResourceClaimTemplate":
         inner = spec if isinstance(spec, Mapping) else {}
         given = inner.get("metadata")
-        metadata = {**_mapping(metadata), **_mapping(given), "ownerReferences": [_OWNER]}
+        own = {key: each for key, each in _mapping(metadata).items() if key != "annotations"}
+        metadata = {**own, **_mapping(given), "ownerReferences": [_OWNER]}
         spec = inner.get("spec")
     elif value.get("kind") != "ResourceClaim":
         return None

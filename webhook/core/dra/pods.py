@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from webhook.core.containers import Pod, visit
 from webhook.core.decision import Cause, Decision
-from webhook.core.dra import decide
+from webhook.core.dra import claims, decide
 from webhook.core.dra.asked import asks_for_accelerators, wants_own_cpus
 from webhook.core.dra.attributes import ACCELERATOR_DRIVERS
 from webhook.core.dra.devices import Inventory
 from webhook.core.dra.reading import Found, ReadClaim
 from webhook.core.dra.served import MIXED, pins
 from webhook.core.mutate import shortened
-from webhook.core.policy import Mode
+from webhook.core.policy import MODE_KEY, STRICTNESS, Mode
 from webhook.core.snapshot import Snapshot
 
 NOT_LOOKED_UP: Final = "claims were not read, so the pod is left as written; numalign serve --lookup-claims reads them"
@@ -34,15 +34,22 @@ def with_claims(decision: Decision, pod: Pod, mode: Mode, found: Found, snapshot
     if not decision.allowed or decision.outcome == "malformed":
         return decision
     ours = [each for each in found.claims if asks_for_accelerators(each.claim, snapshot.inventory)]
-    made = [(each, decide.judge_owned(each.claim, mode, snapshot)) for each in ours if each.is_made]
+    modes = [(each, _mode(each, mode)) for each in ours if each.is_made]
+    made = [(each, decide.judge_owned(each.claim, own, snapshot)) for each, own in modes if own is not Mode.OFF]
     refused = next(((each, judged) for each, judged in made if not judged.allowed), None)
-    if refused is not None and not _may_land_unknown(snapshot):
+    unknown = decision.outcome == "undescribed" or _may_land_unknown(snapshot)
+    if refused is not None and not unknown:
         return _refused(*refused, decision, mode)
     warnings = [MIXED] if _is_mixed(decision, pod, snapshot) else []
     warnings += [f"claim {each.reference.entry}: {line}" for each, judged in made for line in judged.warnings]
     noted = _warned(decision, warnings)
     reason = next((judged.reason for _, judged in made if judged.outcome == "would-refuse"), "")
-    return replace(noted, outcome="would-refuse", reason=reason) if reason else noted
+    return replace(noted, outcome="would-refuse", reason=reason) if reason and not unknown else noted
+
+
+def _mode(each: ReadClaim, mode: Mode) -> Mode:
+    """Return the mode in which a claim is judged: the pod's, unless its template asks for a less strict one and may."""
+    return min(mode, each.mode, key=STRICTNESS.__getitem__) if MODE_KEY in claims.annotations_of(each.claim) else mode
 
 
 def unread(pod: Pod, found: Found, inventory: Inventory, *, lone: bool) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def _with_places(each: Candidate, known: Served, wants: Asked) -> Candidate:
         devices = _devices(need, each.name)
         counts[ask.resource] = _by_numa_node(devices)
         if any(device.shared for device in devices):
-            why = "its devices are given out in parts, and nobody knows how much one needs"
+            why = "its devices are given out in parts of unknown size"
     served = replace(known, places=found, why=wants.why or why)
     bound = frozenset(resource for resource, there in counts.items() if there)
     return replace(each, served=served, homes=tuple(_home(home, counts) for home in each.homes), bound=each.bound | bound)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.core.dra.claiming import GPU, JSON, device, request, spec
+from tests.unit.core.dra.claiming import GPU, JSON, claim, device, request, spec
 from tests.unit.core.dra.machines import (
     SPREAD,
     claiming,
@@ -148,7 +148,7 @@ class TestNotKnown:
         one = {"t": template(gpu_request(1))}
         cpu, (note,) = sized(known(machine(parts), objects=one))
         assert cpu is None
-        assert note.startswith("not sized: its devices are given out in parts, and nobody knows how much one needs")
+        assert note == "not sized: its devices are given out in parts of unknown size; " + PINS
 
     @pytest.mark.parametrize(("name", "cpu"), [("kai-scheduler", None), ("default-scheduler", "26"), ("", "26")])
     def test_another_schedulers_order(self, name: str, cpu: str | None) -> None:
@@ -447,3 +447,59 @@ class TestExtendedResources:
         pod = {"spec": {"containers": [bare("main", 9)]}}
         assert mutated(pod, known(self.DRA))[1].reason == "ServedByDra"
         assert validated(pod, known(self.DRA)).allowed
+
+
+def test_the_affinity_stays_when_the_pod_comes_again() -> None:
+    """A GPU of the plugin and one by a claim: the class that floats its CPUs must stay in sight off which we keep the pod."""
+    floating = machine(gpus(0, 1), name="b", config=kubelet(cpu="none", memory=False), plugins=4)
+    pinning = machine(gpus(0, 1), name="a", config=kubelet("restricted"), plugins=4)
+    snapshot = known(pinning, floating, objects={"t": template(gpu_request())})
+    final, decision = mutated(claiming(user("main", gpu=1, requests={"cpu": "7"})), snapshot)
+    assert decision.audit["verdict"] == "aligned on a; not on b"
+    assert final["spec"]["affinity"]
+    assert mutated(final, snapshot)[1].patch == ()
+
+
+class TestTheTemplatesFault:
+    """Three GPUs, of which no NUMA node has more than two."""
+
+    THREE = template(gpu_request(3))
+    CLASS = machine(gpus(0, 0, 1, 1))
+
+    @pytest.mark.parametrize(("mode", "outcome"), [("strict", "refused"), ("audit", "would-refuse")])
+    def test_refuses(self, mode: str, outcome: str) -> None:
+        assert validated(claiming(), known(self.CLASS, objects={"t": self.THREE}), mode).outcome == outcome
+
+    @pytest.mark.parametrize("mode", ["strict", "audit"])
+    def test_not_where_a_class_is_not_described(self, mode: str) -> None:
+        other = machine(name="unknown", described=False)
+        answer = validated(claiming(), known(self.CLASS, other, objects={"t": self.THREE}), mode)
+        assert (answer.allowed, answer.outcome) == (True, "allowed")
+
+    @pytest.mark.parametrize("more", [{"nodeSelector": {"class": "elsewhere"}}, {"containers": [user(gpu=4)]}])
+    def test_not_where_no_described_class_can_take_the_pod(self, more: JSON) -> None:
+        known_ = known(self.CLASS, objects={"t": self.THREE})
+        for mode in ("strict", "audit"):
+            assert validated(claiming(**more), known_, mode).outcome == "undescribed"
+
+    @pytest.mark.parametrize(
+        ("mode", "may_relax", "outcome"),
+        [("best-effort", True, "allowed"), ("off", True, "allowed"), ("best-effort", False, "refused")],
+    )
+    def test_not_where_its_claims_may_be_less_strict(self, mode: str, may_relax: bool, outcome: str) -> None:
+        relaxed = template(gpu_request(3))
+        relaxed["spec"]["metadata"] = {"annotations": {"numalign.io/mode": mode}}
+        known_ = known(self.CLASS, objects={"t": relaxed}, annotation_may_relax=may_relax)
+        assert validated(claiming(), known_).outcome == outcome
+
+    def test_a_claim_has_none_of_the_annotations_of_the_template_itself(self) -> None:
+        own = template(gpu_request(3))
+        own["metadata"]["annotations"] = {"numalign.io/mode": "best-effort"}
+        known_ = known(self.CLASS, objects={"t": own}, annotation_may_relax=True)
+        assert validated(claiming(), known_).outcome == "refused"
+
+
+def test_a_claim_that_is_named_twice_counts_once() -> None:
+    made = claiming(claims={})
+    made["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": "c"} for name in ("gpus", "again")]
+    assert validated(made, known(machine(gpus(0, 0, 0, 1)), objects={"c": claim(gpu_request(3), owned=False)})).allowed
