@@ -38,7 +38,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 ROOT = Path(__file__).parents[2]
 MODEL, TESTS = ROOT / "webhook/core/kubelet", ROOT / "tests/unit/core/kubelet"
 EQUIVALENT = Path(__file__).with_name("mutants-equivalent.txt")
-CPU_SECONDS = 100
+CPU_SECONDS = 40
 FORK = multiprocessing.get_context("fork")
 
 Place = tuple[Path, str, int]

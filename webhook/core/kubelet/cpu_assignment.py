@@ -307,7 +307,7 @@ class _Distribution:
 
 
 def _combinations(items: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Yield lists whose first `width` entries are the subsets of `items`, in order.
+    """Yield lists whose first `width` entries (at least one) are the subsets of `items`, in order.
 
     As in the original, a list that was yielded may be written to while the iteration goes on: Go's `append` doubles its
     arrays, so siblings share one. What a caller keeps can thus become the last sibling, and the kubelet acts on that.
@@ -322,7 +322,7 @@ def _combinations(items: Sequence[int], width: int) -> Iterator[list[int]]:
             grown[length] = items[position]
             yield from extend(position + 1, grown, length + 1)
 
-    return extend(0, [], 0) if width > 0 else iter(())
+    return extend(0, [], 0)
 
 
 def _deviation(counts: Mapping[int, int]) -> float:

@@ -45,7 +45,7 @@ def reserved(excerpt: Mapping[str, Any], resource: str, minor: int, cpu_set: int
 
     The values must have passed `reservation_errors`.
     """
-    if resource == "cpu" and cpu_set:
+    if cpu_set and resource == "cpu":
         return cpu_set.bit_count() * NANO
     amounts = [parse((excerpt.get(field) or {}).get(resource) or "0") for field in ("kubeReserved", "systemReserved")]
     return sum(_rounded_cpu(amount, minor) if resource == "cpu" else amount for amount in amounts)

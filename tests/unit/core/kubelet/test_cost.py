@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.core.kubelet.classes import node_class, static, topology
+from webhook.core.kubelet.contract import Hint, Hints
 from webhook.core.kubelet.cost import (
     HOPELESS,
     SECONDS_PER_COMBINATION,
@@ -10,6 +11,7 @@ from webhook.core.kubelet.cost import (
     SLOW,
     combination_seconds,
     duration,
+    hint_seconds,
     hinting_nodes,
     merge_seconds,
 )
@@ -66,9 +68,26 @@ def test_one_node_has_one_mask_and_one_combination():
     assert estimate == pytest.approx(3 * SECONDS_PER_MASK + SECONDS_PER_COMBINATION)
 
 
+def test_beyond_sixteen_nodes_a_managers_masks_count_too():
+    node = kubelet("single-numa-node", 17, 0)
+    hints: Hints = {"memory": (Hint(1, preferred=True),), "hugepages-1Gi": (Hint(1, preferred=True),)}
+
+    assert hint_seconds(node, [hints, None]) == pytest.approx(((1 << 17) - 1) * SECONDS_PER_MASK + SECONDS_PER_COMBINATION)
+    assert hint_seconds(kubelet("single-numa-node", 16, 0), [hints]) == pytest.approx(SECONDS_PER_COMBINATION)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(600, "10 minutes"), (3_660, "61 minutes"), (7_200, "2 hours"), (172_800, "2 days"), (94_608_000, "3 years")],
+    [
+        (600, "10 minutes"),
+        (3_660, "61 minutes"),
+        (7_199, "120 minutes"),
+        (7_200, "2 hours"),
+        (172_799, "48 hours"),
+        (172_800, "2 days"),
+        (63_071_999, "730 days"),
+        (94_608_000, "3 years"),
+    ],
 )
 def test_durations(seconds: float, text: str):
     assert duration(seconds) == text

@@ -77,6 +77,14 @@ def test_a_part_of_a_cache_goes_before_half_a_core_elsewhere():
     assert take("caches", "packed", 37, cpus("0,4-7,20-23"), 3) == "0,4,20"
 
 
+def test_a_whole_cache_goes_before_as_much_of_a_larger_one():
+    """Three cores fit the free part of the cache of cores 0 to 3, and are the whole of the next."""
+    uneven = cpu_topology(topology(14, 6, sockets=1, cores_per_uncore_cache=4))
+    taken = take_by_topology(uneven, strategy(OPTIONS["caches"], 2, 37), cpus("1-6,11-16"), 6)
+
+    assert format_set(taken) == "4-6,14-16"
+
+
 def test_the_deviation_is_of_a_mean_rounded_to_thousandths():
     assert _deviation({0: 100, 1: 100, 2: 101}) == 0.471
     assert _deviation({0: 8, 1: 8}) == 0

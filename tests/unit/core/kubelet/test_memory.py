@@ -171,6 +171,15 @@ def test_groups_narrow_the_hints():
     assert container_hints(manager, WIDE, singles=True) is None
 
 
+def test_what_several_containers_took_adds_up():
+    one, two = container("a", memory="40Gi"), container("b", memory="40Gi")
+    manager = memory_manager(TWO, pod(one, two, MIDDLE))
+
+    assert outcome(manager, (one, "0T"), (two, "0T")) == ["1", "1"]
+    assert container_hints(manager, container("d", memory="20Gi")) == {"memory": ["0T", "1T"]}
+    assert container_hints(manager, container("d", memory="21Gi")) == {"memory": ["1T"]}
+
+
 def test_reusable_memory_counts_for_hints_of_the_same_mask():
     init, app = container("i", Kind.INIT, memory="90Gi"), container("a", memory="95Gi")
     manager = memory_manager(TWO, pod(init, app))

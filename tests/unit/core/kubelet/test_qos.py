@@ -17,6 +17,7 @@ G, B, E = qos.GUARANTEED, qos.BURSTABLE, qos.BEST_EFFORT
         ({"cpu": "1", "memory": "1Gi"}, {"cpu": "1", "memory": "1Gi"}, G),
         ({"cpu": "1", "memory": "1Gi"}, {"cpu": "1000m", "memory": "1024Mi"}, G),
         ({"cpu": "1"}, {"cpu": "1"}, B),
+        ({"memory": "1Gi"}, {"memory": "1Gi"}, B),
         ({"cpu": "1", "memory": "1Gi"}, {"cpu": "2", "memory": "1Gi"}, B),
         ({"cpu": "1", "memory": "1Gi"}, {}, B),
         ({"cpu": "1", "memory": "0"}, {"cpu": "1", "memory": "0"}, B),
