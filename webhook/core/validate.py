@@ -47,7 +47,7 @@ NOT_ENFORCED = (
 
 LIMIT_RANGE = "LimitRange"
 
-HELD = "{limits}.\nHave it raised, or use another namespace: numalign could align the pod then. As it is:\n{rest}"
+HELD = "{limits}.\nHave {it} changed, or use another namespace: numalign could align the pod then. As it is:\n{rest}"
 
 
 NO_DEVICES = "no node class has all the devices that this pod's claims ask for, on one node"
@@ -211,7 +211,8 @@ def _with_limits(told: _Told, held: tuple[Breach, ...]) -> _Told:
     if not held:
         return told
     causes = tuple(Cause(breach.field, LIMIT_RANGE, str(breach)) for breach in held)
-    message = HELD.format(limits="; ".join(map(str, held)), rest=told.message)
+    limits, it = "; ".join(map(str, held)), "it" if len(held) == 1 else "them"
+    message = HELD.format(limits=limits, it=it, rest=told.message)
     return _Told(LIMIT_RANGE, message, (*causes, *told.causes), (*map(str, held), *told.warnings))
 
 

@@ -269,7 +269,7 @@ def test_a_pod_that_no_accepted_shape_aligns_is_left_and_told_why(made: JSON, bo
     assert f"numalign: not shaped: LimitRange team/bounds: {told}" in decision.warnings
     answer = world.validate(made)
     assert (answer.allowed, answer.reason) == (False, "LimitRange")
-    assert answer.message.startswith(f"LimitRange team/bounds: {told}.\nHave it raised")
+    assert answer.message.startswith(f"LimitRange team/bounds: {told}.\nHave it changed")
     assert answer.causes[0].reason == "LimitRange"
     assert answer.causes[0].message == f"LimitRange team/bounds: {told}"
     assert "use another namespace" in answer.message
