@@ -52,7 +52,9 @@ HELD = "{limits}.\nHave {it} changed, or use another namespace: numalign could a
 
 NO_DEVICES = "no node class has all the devices that this pod's claims ask for, on one node"
 NO_DEVICES_ADVICE = "Ask for fewer devices, or spread them over several pods."
-NO_TIES_ADVICE = " Where they need not share a NUMA node: a namespace in mode best-effort takes it."
+NO_TIES_ADVICE = (
+    " Where they need not share a NUMA node: leave out constraints of your own; of ours a namespace in mode best-effort has none."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,13 @@ class PodPlanner:
 
 
 def _note(why: str) -> str:
-    return f"not sized: {why}; whole CPUs with requests = limits pin them"
+    """Return why a pod is not sized, and with it what its author can do where there is room for both."""
+    note = f"not sized: {why}"
+    advised = f"{note}; whole CPUs with requests = limits pin them"
+    return advised if len(advised) <= _MOST_NOTE else note
+
+
+_MOST_NOTE = wording.WARNING_LENGTH - len("numalign: ")
 
 
 def left_to_claims(claims: PodClaims) -> Iterator[str]:

@@ -125,6 +125,11 @@ class TestNotKnown:
         assert cpu is None
         assert notes == (f"not sized: {why}; {PINS}",)
 
+    def test_a_long_reason_is_not_cut_for_the_advice(self) -> None:
+        name = "h100-80gb-hbm3-with-rails-and-a-name-as-long-as-that"
+        _, (note,) = sized(known(machine(name=name, described=False), machine(gpus(*SPREAD)), objects=TWO))
+        assert note == f"not sized: the DRA devices of {name} are not described"
+
     def test_pools_come_in_any_order_before_1_36(self) -> None:
         def two_pools(minor: str) -> JSON:
             pool = {"pool": {"name": "second", "generation": 1, "resourceSliceCount": 1}}
@@ -362,7 +367,7 @@ class TestDevicesOfAllClaims:
         pod = claiming(user(claim="a"), claims={"a": "t", "b": "t"})
         answer = validated(pod, known(machine(gpus(0, 0, 0, 1)), objects=TWO))
         assert "dgx: it cannot give a/gpu and b/gpu devices with one resource.kubernetes.io/numaNode each" in answer.message
-        assert "best-effort takes it" in answer.message
+        assert "leave out constraints of your own" in answer.message
         assert validated(pod, known(machine(gpus(0, 0, 0, 1)), objects=TWO), "best-effort").allowed
 
     @pytest.mark.parametrize(
