@@ -292,8 +292,7 @@ class _Distribution:
             if remainder == before:
                 raise EndlessLoopError
         if self._acc.needed:
-            few = "not enough" if self._acc.needed > 0 else "too many"
-            raise NotEnoughCpusError(f"accounting error, {few} CPUs allocated, remaining: {self._acc.needed}")
+            raise NotEnoughCpusError(f"accounting error, not enough CPUs allocated, remaining: {self._acc.needed}")
         return self._acc.taken
 
     def _take_from(self, node: int, count: int) -> None:

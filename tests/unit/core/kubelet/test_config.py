@@ -136,6 +136,7 @@ REFUSES: list[tuple[dict[str, Any], Topology | None, int, str, str]] = [
     ({"systemReserved": {"cpu": "two"}}, None, 37, "systemReserved[cpu]", "failed to parse quantity"),
     ({"evictionHard": {"memory.free": "1Gi"}}, None, 37, "evictionHard[memory.free]", "unsupported eviction signal memory.free"),
     ({"evictionHard": {"memory.available": "0"}}, None, 37, "evictionHard[memory.available]", "must be positive"),
+    ({"evictionHard": {"memory.available": "-1Mi"}}, None, 37, "evictionHard[memory.available]", "must be positive"),
     ({"evictionHard": {"memory.available": "x%"}}, None, 37, "evictionHard[memory.available]", "ParseFloat"),
     ({"evictionHard": {"memory.available": "101%"}}, None, 37, "evictionHard[memory.available]", "<= 100%"),
     ({"evictionHard": {"memory.available": "-5%"}}, None, 37, "evictionHard[memory.available]", ">= 0%"),
@@ -329,12 +330,11 @@ def test_every_wrong_reservation_is_named_but_for_cpus_that_a_cpu_set_replaces(r
 
 
 def test_the_fix_reserves_memory_beside_cpus():
-    (found,) = kubelet(reserved_memory("1Gi"), topology(4, 0, 4, threads=1, memory=GI)).errors
+    (found,) = kubelet(reserved_memory("1Gi"), topology(4, 0, 4, 4, threads=1, memory=GI)).errors
 
-    assert (
-        found.fix
-        == "reservedMemory: [{numaNode: 0, limits: {memory: 50Mi}}, {numaNode: 2, limits: {memory: 50Mi}}], and no hugepages"
-    )
+    amounts = [(0, "34Mi"), (2, "33Mi"), (3, "33Mi")]
+    entries = ", ".join(f"{{numaNode: {node}, limits: {{memory: {amount}}}}}" for node, amount in amounts)
+    assert found.fix == f"reservedMemory: [{entries}], and no hugepages"
 
 
 def test_what_hugepages_take_cannot_be_reserved():

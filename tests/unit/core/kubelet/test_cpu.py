@@ -380,6 +380,7 @@ def sharing(name: str, kind: Kind = Kind.APP) -> ContainerView:
         ([own("a", 7), sharing("b")], ""),
         ([own("a", 8), sharing("b")], SHARED_APP),
         ([own("s", 8, Kind.SIDECAR), sharing("i", Kind.INIT), own("a", 0)], SHARED_INIT),
+        ([own("s", 9, Kind.SIDECAR), sharing("i", Kind.INIT), own("a", 0)], SHARED_INIT),
         ([sharing("i", Kind.INIT), own("s", 8, Kind.SIDECAR)], ""),
         ([own("i", 8, Kind.INIT), sharing("b")], ""),
         ([sharing("s", Kind.SIDECAR), own("a", 8)], SHARED_APP),

@@ -32,7 +32,7 @@ def test_numbers_cpus(counts: tuple[int, ...], threads: int, adjacent: bool, exp
     assert tuple(format_set(sum(1 << cpu for cpu in node)) for node in numbered) == expected
 
 
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.sampled_from([1, 2, 4]), st.booleans())
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.sampled_from([1, 2, 3, 4]), st.booleans())
 def test_every_cpu_is_numbered_once(cores: list[int], threads: int, adjacent: bool):
     counts = [count * threads for count in cores]
 

@@ -162,6 +162,13 @@ def test_allocation(steps: list[tuple[ContainerView, str]], expected: list[str])
         assert part in text
 
 
+def test_a_hint_that_is_too_small_grows_by_as_few_nodes_as_possible():
+    """Not to the lowest nodes: 0, 1 and 2 would do as well, and together are the smaller number as a mask."""
+    view = container(memory="80Gi")
+
+    assert outcome(memory_manager(memory_policy(50, 15, 20, 200), pod(view)), (view, "0F")) == [str(0b1001)]
+
+
 def test_groups_narrow_the_hints():
     manager = memory_manager(TWO, pod(SMALL, MIDDLE, WIDE))
     manager.allocate(SMALL, hints("0T")[0])
