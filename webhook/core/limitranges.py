@@ -108,7 +108,7 @@ def limits_of(items: Iterable[Any]) -> Limits:
 
 def _bounds(owner: str, spec: Mapping[str, Any]) -> Iterator[Bound]:
     for item in _items(spec):
-        for field in (MIN, MAX, RATIO) if item.get("type") in {CONTAINER, POD} else ():
+        for field in (MIN, MAX, RATIO) if item.get("type") in (CONTAINER, POD) else ():
             for resource, amount in _object(item.get(field)).items():
                 if pod_level_supported(str(resource)):
                     try:

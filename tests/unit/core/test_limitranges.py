@@ -328,3 +328,8 @@ def test_decisions_are_remembered_by_bounds() -> None:
     before = world.mutate(pod(bare()))[0]
     world.known = world.known.knowing(limits_of([of_pods(max={"cpu": "3", "memory": "8Gi"})]))
     assert (amounts(before)["main"][0], amounts(world.mutate(pod(bare()))[0])["main"][0]) == ("6", "3")
+
+
+@pytest.mark.parametrize("odd", [None, [], {}, ["Pod"], 1])
+def test_a_type_that_is_none_is_left_out(odd: Any) -> None:
+    assert limits_of([limit_range({"type": odd, "max": {"cpu": "1"}})]) == {}
