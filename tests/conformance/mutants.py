@@ -158,8 +158,8 @@ class Loader(SourceFileLoader):
 
 
 def forget() -> None:
-    """Make the next import of our own modules a new one."""
-    for name in [name for name in sys.modules if name.split(".")[0] in ("webhook", "tls")]:
+    """Make the next import of our own modules a new one, and of the tests, which refer to them."""
+    for name in [name for name in sys.modules if name.split(".")[0] in ("webhook", "tls", "tests")]:
         del sys.modules[name]
 
 

@@ -24,6 +24,7 @@ def shown(units: Mapping[int, int]) -> dict[int, str]:
         ((4, 8), 2, False, ("0-1,6-7", "2-5,8-11")),
         ((3, 0, 2), 1, False, ("0-2", "", "3-4")),
         ((4, 4), 4, False, ("0,2,4,6", "1,3,5,7")),
+        ((6, 3), 3, True, ("0-5", "6-8")),
     ],
 )
 def test_numbers_cpus(counts: tuple[int, ...], threads: int, adjacent: bool, expected: tuple[str, ...]):
