@@ -159,8 +159,10 @@ class Loader(SourceFileLoader):
 
 def forget() -> None:
     """Make the next import of our own modules a new one, and of the tests, which refer to them."""
-    for name in [name for name in sys.modules if name.split(".")[0] in ("webhook", "tls", "tests")]:
-        del sys.modules[name]
+    for name, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None) or ""
+        if name != "__main__" and Path(file).is_relative_to(ROOT) and "site-packages" not in file:
+            del sys.modules[name]
 
 
 # --- tests -----------------------------------------------------------------------------------------------------------------
