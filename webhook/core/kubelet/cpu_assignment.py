@@ -36,12 +36,12 @@ class Strategy:
         clamp: a share is never more than a chosen node has (from 1.37).
     """
 
-    distribute: bool = False
-    group: int = 1
-    spread: bool = False
-    uncore: bool = False
-    by_socket: bool = False
-    clamp: bool = True
+    distribute: bool
+    group: int
+    spread: bool
+    uncore: bool
+    by_socket: bool
+    clamp: bool
 
 
 def take_by_topology(topology: CpuTopology, strategy: Strategy, free: int, count: int) -> int:
