@@ -137,7 +137,7 @@ def test_a_pod_that_cannot_be_aligned_within_it(plane, namespaces, type_):
     manifest = with_sidecar(limits={"cpu": "500m", "memory": "1Gi"}) if type_ == "Container" else with_sidecar()
     for namespace in (strict, lenient):
         apply(plane, namespace, bounds)
-    refused = until(lambda: _says(plane, strict, manifest, "Have it changed, or use another"), what="both replicas to know it")
+    refused = until(lambda: _says(plane, strict, manifest, "changed, or use another namespace"), what="both replicas to know it")
     assert refused.code == 1
     assert f"LimitRange {strict}/bounds: max cpu per {type_} is 1, " in refused.err
     taken = until(lambda: _says(plane, lenient, manifest, "numalign: not shaped: LimitRange"), what="both replicas to know it")
