@@ -221,7 +221,7 @@ def test_the_last_known_limit_ranges_count_while_the_api_server_is_away(plane, c
     namespace = namespaces()
     apply(plane, namespace, of_pods(max=SMALL))
     until_known(cluster, namespace)
-    plane.apiserver.stop()
+    plane.apiserver.stop(seconds=5.0)  # it would wait a minute for watches to end
     try:
         for replica in cluster.replicas:
             for name in ("one", "two", "three"):
