@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonpatch
 
+from webhook.cli.manifests import namespace_of
 from webhook.cli.output import table, to_yaml
 from webhook.config.documents import Document
 from webhook.core.decision import Decision, Request
@@ -114,8 +115,10 @@ class Documents:
         for document in self.documents:
             value = document.value
             metadata = value.get("metadata") if isinstance(value.get("metadata"), dict) else {}
-            where = metadata.get("namespace") or namespace
-            if claim_of(value) and (value["kind"], metadata.get("name"), where) == (reference.kind, reference.name, namespace):
+            stands_in = namespace_of(document) or namespace
+            if (value.get("kind"), metadata.get("name"), stands_in) != (reference.kind, reference.name, namespace):
+                continue
+            if claim_of(value):
                 return value
         raise LookupFailedError("it is not in these files")
 

@@ -41,7 +41,7 @@ class Found:
     @property
     def namespace(self) -> str:
         """Return the namespace that the manifest names; empty where it names none."""
-        return _namespace(self.document)
+        return namespace_of(self.document)
 
     @property
     def line(self) -> int:
@@ -81,7 +81,7 @@ def limit_ranges(documents: Iterable[Document]) -> Mapping[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for document in documents:
         if document.value.get("kind") == "LimitRange":
-            found.setdefault(_namespace(document), []).append(document.value)
+            found.setdefault(namespace_of(document), []).append(document.value)
     return found
 
 
@@ -95,7 +95,8 @@ def expand(names: Iterable[str]) -> list[str]:
     return files
 
 
-def _namespace(document: Document) -> str:
+def namespace_of(document: Document) -> str:
+    """Return the namespace that a manifest names; empty where it names none."""
     metadata = document.value.get("metadata")
     return str(metadata.get("namespace") or "") if isinstance(metadata, dict) else ""
 

@@ -63,6 +63,11 @@ def keeps(before: Verdict, after: Verdict) -> bool:
     return after.surely_admitted or before.outcome is Outcome.REFUSED or bool(before.unknown and after.unknown)
 
 
+def keeps_all(name: str, after: Verdict, *befores: Verdicts) -> bool:
+    """Tell whether a class still does what it did with each earlier form of a pod; one that it did not judge has no say."""
+    return all(keeps(before.get(name, after), after) for before in befores)
+
+
 def completed_by_hami(pod: Pod, wanted: Asks) -> Pod:
     """Return the pod with the device counts that HAMi's webhook adds where only memory or cores are named."""
     for ask in wanted.accelerators:

@@ -22,6 +22,8 @@ from webhook.core.resource_names import CPU, MEMORY
 from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Outcome
 
+NO_CLASS_SERVES: Final = "NoClassServesClaims"
+
 _MOST_WARNINGS = 8
 
 
@@ -74,6 +76,10 @@ def undescribed(mode: Mode, wanted: Asks, snapshot: Snapshot, warnings: Iterable
         reason, text = "NoClassOffers", f"no node class offers {wording.some(missing, 2)}; left as written"
     else:
         reason, text = "NoClassMatches", "no node class matches the pod's devices, selectors and tolerations; left as written"
+    return _undescribed(mode, reason, text, warnings)
+
+
+def _undescribed(mode: Mode, reason: str, text: str, warnings: Iterable[str]) -> Decision:
     return Decision(
         allowed=True,
         mode=mode,
@@ -95,18 +101,7 @@ def unserved(mode: Mode, snapshot: Snapshot, warnings: Iterable[str] = ()) -> De
             allowed=True, mode=mode, outcome="undescribed", reason="NoClassMatches", warnings=shortened([*warnings, *lines])
         )
     name, why = next(iter(snapshot.claims.unserved.items()))
-    text = f"no node class has the devices of its claims; {name}: {why}"
-    return Decision(
-        allowed=True,
-        mode=mode,
-        outcome="undescribed",
-        reason=NO_CLASS_SERVES,
-        warnings=shortened([*warnings, text]),
-        audit={"verdict": text},
-    )
-
-
-NO_CLASS_SERVES: Final = "NoClassServesClaims"
+    return _undescribed(mode, NO_CLASS_SERVES, f"no node class has the devices of its claims; {name}: {why}", warnings)
 
 
 def invalid(mode: Mode, verdicts: Verdicts) -> Decision:

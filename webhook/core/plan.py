@@ -16,18 +16,18 @@ from webhook.core.containers import Pod
 from webhook.core.dra import podplan
 from webhook.core.dra.podclaims import PodClaims
 from webhook.core.edit import put
-from webhook.core.judging import Verdicts, is_met, judge_all, keeps
+from webhook.core.judging import Verdicts, is_met, judge_all, keeps_all
 from webhook.core.limitranges import Breach, breaches, distance
 from webhook.core.model import NodeClass
 from webhook.core.patch import ANNOTATIONS, HAMI_ALIGNMENT
 from webhook.core.placement import PREFERRED, REQUIRED
 from webhook.core.policy import Mode
 from webhook.core.shape import hami, steering
+from webhook.core.shape.attempts import attempts
 from webhook.core.shape.candidate import Candidate
 from webhook.core.shape.hugepages import with_hugepages
-from webhook.core.shape.podlevel import applied_to_pod, pod_level_shapes
 from webhook.core.shape.scene import Scene, is_pod_level, scene, shares_silently
-from webhook.core.shape.shapes import applied, shapes, unfixed_memory
+from webhook.core.shape.shapes import unfixed_memory
 from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Outcome, Verdict
 
@@ -85,12 +85,16 @@ def _beside_claims(
     author: Pod, wanted: Asks, found: tuple[Candidate, ...], snapshot: Snapshot, claims: PodClaims, received: Pod | None
 ) -> Plan:
     before = judge_all(author, wanted, found)
-    earlier = {} if received is None else judge_all(received, wanted, judging.candidates(received, wanted, snapshot))
+    earlier = _judge_received(received, wanted, snapshot)
     made = podplan.PodPlanner(author, wanted, found, snapshot, claims, before, earlier).plan()
-    if received is not None and made.pod is author and not all(keeps(earlier.get(n, v), v) for n, v in before.items()):
+    if received is not None and made.pod is author and not all(keeps_all(n, v, earlier) for n, v in before.items()):
         # Undoing our record would lose a class that admits the pod as it came.
         return Plan(author, received, wanted, found, judge_all(received, wanted, found), notes=made.notes)
     return Plan(author, made.pod, wanted, found, made.verdicts, notes=made.notes)
+
+
+def _judge_received(received: Pod | None, wanted: Asks, snapshot: Snapshot) -> Verdicts:
+    return {} if received is None else judge_all(received, wanted, judging.candidates(received, wanted, snapshot))
 
 
 class _Planner:
@@ -104,15 +108,10 @@ class _Planner:
         self._mode = mode
         self._before = judge_all(author, wanted, found)
         self._received_pod = received
-        self._received = self._judge_received(received, snapshot)
+        self._received = _judge_received(received, wanted, snapshot)
         self._start = Plan(author, author, wanted, found, self._before)
         self._claims = snapshot.claims
         self._refused: dict[frozenset[Breach], Pod] = {}
-
-    def _judge_received(self, received: Pod | None, snapshot: Snapshot) -> Verdicts:
-        if received is None:
-            return {}
-        return judge_all(received, self._wanted, judging.candidates(received, self._wanted, snapshot))
 
     def plan(self) -> Plan:
         reason = _why_not(self._scene, self._wanted) or self._by_claims()
@@ -178,14 +177,9 @@ class _Planner:
         return replace(self._start, pod=self._received_pod, verdicts=verdicts)
 
     def _attempts(self, *, shape: bool) -> Iterator[Pod]:
-        author = self._scene.pod
-        yield author
-        if not shape:
-            return
-        if is_pod_level(author):
-            yield from (applied_to_pod(author, amounts) for amounts in pod_level_shapes(self._scene))
-        else:
-            yield from (applied(author, each) for each in shapes(self._scene))
+        yield self._scene.pod
+        if shape:
+            yield from attempts(self._scene)
 
     def _helpful(self, shaped: Pod, targets: tuple[Candidate, ...]) -> Plan | None:
         """Return the plan with this shape; None, soon, where it is aligned on no target."""
@@ -200,7 +194,7 @@ class _Planner:
 
     def _is_accepted(self, shaped: Pod) -> bool:
         """Tell whether the namespace's LimitRanges accept the shape, or have no more against it than against the author's pod."""
-        new = breaches(shaped, self._scene.bounds) - self._scene.beyond
+        new = self._scene.new_breaches(shaped)
         if new:
             self._refused.setdefault(new, shaped)
         return not new
@@ -220,7 +214,7 @@ class _Planner:
         yield several
 
     def _is_worse(self, name: str, after: Verdict) -> bool:
-        return not (keeps(self._before[name], after) and keeps(self._received.get(name, after), after))
+        return not keeps_all(name, after, self._before, self._received)
 
     def _injected(self, chosen: Plan) -> Plan:
         """Return the plan with the injections that must not narrow the choice."""

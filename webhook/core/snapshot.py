@@ -58,23 +58,21 @@ class Snapshot:
     def within(self, namespace: str) -> Snapshot:
         """Return the same set for decisions in one namespace: what was prepared and what is remembered is shared."""
         bounds = self.limits.get(namespace, ())
-        return self if bounds == self.bounds else self._with("bounds", bounds)
+        return self if bounds == self.bounds else self._with(bounds=bounds)
 
     def knowing(self, limits: Limits) -> Snapshot:
         """Return the same set with other LimitRanges; what was prepared and what is remembered is shared."""
-        return self._with("limits", limits)
-
-    def _with(self, name: str, value: object) -> Snapshot:
-        made = copy.copy(self)
-        object.__setattr__(made, name, value)
-        return made
+        return self._with(limits=limits)
 
     def seen_by(self, claims: PodClaims, candidates: Iterable[Candidate]) -> Snapshot:
         """Return the set as one pod sees it: the classes that its claims leave to it, and what they get it there."""
-        seen = copy.copy(self)
-        object.__setattr__(seen, "candidates", tuple(candidates))
-        object.__setattr__(seen, "claims", claims)
-        return seen
+        return self._with(candidates=tuple(candidates), claims=claims)
+
+    def _with(self, **changes: object) -> Snapshot:
+        made = copy.copy(self)
+        for name, value in changes.items():
+            object.__setattr__(made, name, value)
+        return made
 
     @property
     def nodes(self) -> Mapping[str, NodeKubelet]:

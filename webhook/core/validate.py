@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webhook.core import explain, judging, placement, record, wording
@@ -280,14 +281,17 @@ def account(case: Case, snapshot: Snapshot) -> Account:
         return found
     before = breaches(case.pod, snapshot.bounds)
 
-    def accepted_within(node: NodeKubelet, changed: Pod) -> Verdict:
-        return judge(node, changed) if breaches(changed, snapshot.bounds) <= before else _BEYOND
+    def is_within(changed: Pod) -> bool:
+        return breaches(changed, snapshot.bounds) <= before
 
-    kept = _within_limits(found, case.pod, snapshot)
+    def accepted_within(node: NodeKubelet, changed: Pod) -> Verdict:
+        return judge(node, changed) if is_within(changed) else _BEYOND
+
+    kept = _within_limits(found, case.pod, is_within)
     if kept.fixes or not found.fixes:
         return kept
     # Of the nearest changes a LimitRange refuses all; it may not refuse one that is farther.
-    farther = _within_limits(_account(case, snapshot, accepted_within), case.pod, snapshot)
+    farther = _within_limits(_account(case, snapshot, accepted_within), case.pod, is_within)
     return replace(kept, fixes=farther.fixes)
 
 
@@ -307,8 +311,7 @@ def _account(case: Case, snapshot: Snapshot, judge: Judge) -> Account:
     return replace(found, claimed=bool(case.verdicts) and case.verdicts.keys() <= by_dra)
 
 
-def _within_limits(found: Account, pod: Pod, snapshot: Snapshot) -> Account:
+def _within_limits(found: Account, pod: Pod, is_within: Callable[[Pod], bool]) -> Account:
     """Leave out the changes after which a LimitRange would refuse the pod."""
-    before = breaches(pod, snapshot.bounds)
-    kept = tuple(fix for fix in found.fixes if breaches(applied(pod, fix.changes), snapshot.bounds) <= before)
+    kept = tuple(fix for fix in found.fixes if is_within(applied(pod, fix.changes)))
     return replace(found, fixes=kept, thorough=found.thorough and kept == found.fixes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -59,8 +60,6 @@ def command(
 
 
 def _restricted(snapshot: Snapshot, only: tuple[str, ...]) -> Snapshot:
-    from dataclasses import replace  # noqa: PLC0415
-
     names = [node.node_class.name for node in snapshot.classes]
     unknown = [name for name in only if name not in names]
     if unknown:
@@ -69,8 +68,6 @@ def _restricted(snapshot: Snapshot, only: tuple[str, ...]) -> Snapshot:
 
 
 def _explain(files: tuple[str, ...], snapshot: Snapshot, mode: str | None) -> Iterator[Explanation | ClaimExplanation]:
-    from dataclasses import replace  # noqa: PLC0415
-
     from webhook.cli import claim_explanation, manifests  # noqa: PLC0415
     from webhook.cli.explanation import examine  # noqa: PLC0415
 

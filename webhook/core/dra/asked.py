@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,6 +22,9 @@ from webhook.core.snapshot import Snapshot
 
 _DEVICE: Final = Entry(Kind.DEVICE, "DRA")
 _DEFAULT_SCHEDULER: Final = (None, "", "default-scheduler")
+
+_Names = Mapping[tuple[str, str], tuple[str, ...]]
+"""Claim and request -> the DeviceClasses that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,9 @@ def by_claims(pod: Pod, found: Found, mode: Mode, snapshot: Snapshot) -> Asked:
     everything = together(Demand(exact=False) if again else _demand(each, mode, snapshot) for each, again in once)
     uses = {container.name: tuple(_uses(container, found.claims)) for container in _running(pod)}
     uses = {name: used for name, used in uses.items() if used}
-    asked = tuple(_asks(pod, uses, everything, found.claims, inventory))
-    cpu = frozenset(name for name, used in uses.items() if any(_gives_cpu(use, found.claims, inventory) for use in used))
+    names = _class_names_by_request(found.claims)
+    asked = tuple(_asks(pod, uses, everything, names, inventory))
+    cpu = frozenset(name for name, used in uses.items() if any(_gives_cpu(names.get(use, ()), inventory) for use in used))
     exact = found.complete and everything.exact
     return Asked(replace(everything, exact=exact), uses, asked, cpu, _why(pod, [ask for ask, _ in asked]))
 
@@ -116,12 +120,9 @@ def _uses(container: Container, found: Iterable[ReadClaim]) -> Iterator[tuple[st
                 yield each.reference.entry, request.name
 
 
-def _asks(
-    pod: Pod, uses: Uses, everything: Demand, found: Iterable[ReadClaim], inventory: Inventory
-) -> Iterator[tuple[Ask, Need | None]]:
+def _asks(pod: Pod, uses: Uses, everything: Demand, names: _Names, inventory: Inventory) -> Iterator[tuple[Ask, Need | None]]:
     """Yield what each container gets of accelerators; the count is that of the request, or of its smallest alternative."""
     needs = {(need.claim, need.name): need for need in everything.needs}
-    names = _class_names_by_request(found)
     for container in _running(pod):
         for use in uses.get(container.name, ()):
             if any(is_accelerators(name, inventory) for name in names.get(use, ())):
@@ -130,18 +131,12 @@ def _asks(
                 yield Ask(container, "/".join(use), count, count, _DEVICE, "/".join(use)), need
 
 
-def _class_names_by_request(found: Iterable[ReadClaim]) -> dict[tuple[str, str], tuple[str, ...]]:
+def _class_names_by_request(found: Iterable[ReadClaim]) -> _Names:
     return {
         (each.reference.entry, entry["name"]): tuple(_class_names(entry))
         for each in found
         for entry in claims.devices(each.claim).get("requests") or ()
     }
-
-
-def class_names(claim: Json) -> Iterator[str]:
-    """Yield the DeviceClasses that a claim names."""
-    for entry in claims.devices(claim).get("requests") or ():
-        yield from _class_names(entry)
 
 
 def _class_names(entry: Json) -> Iterator[str]:
@@ -154,7 +149,8 @@ def _class_names(entry: Json) -> Iterator[str]:
 
 def asks_for_accelerators(claim: Json, inventory: Inventory) -> bool:
     """Tell whether a request's DeviceClass is an accelerator's."""
-    return any(is_accelerators(name, inventory) for name in class_names(claim))
+    entries = claims.devices(claim).get("requests") or ()
+    return any(is_accelerators(name, inventory) for entry in entries for name in _class_names(entry))
 
 
 def is_accelerators(name: str, inventory: Inventory) -> bool:
@@ -162,9 +158,8 @@ def is_accelerators(name: str, inventory: Inventory) -> bool:
     return any(name == driver or name.endswith(f".{driver}") for driver in ACCELERATOR_DRIVERS) or _kinds(name, inventory)[0]
 
 
-def _gives_cpu(use: tuple[str, str], found: Iterable[ReadClaim], inventory: Inventory) -> bool:
-    """Tell whether a claim's request is for CPUs: by its class's name, and by its devices."""
-    names = _class_names_by_request(found).get(use, ())
+def _gives_cpu(names: Iterable[str], inventory: Inventory) -> bool:
+    """Tell whether a request of these DeviceClasses is for CPUs: by a class's name, and by its devices."""
     return any(name == CPU_DRIVER or _kinds(name, inventory)[1] for name in names)
 
 

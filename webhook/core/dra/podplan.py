@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from webhook.core import wording
 from webhook.core.accelerators import Asks
 from webhook.core.containers import Pod
 from webhook.core.dra.podclaims import PodClaims
 from webhook.core.dra.served import pins
-from webhook.core.judging import Verdicts, is_met, judge_all, keeps
+from webhook.core.judging import Verdicts, is_met, judge_all, keeps_all
 from webhook.core.kubelet.node import NodeKubelet
-from webhook.core.limitranges import breaches
+from webhook.core.shape.attempts import attempts
 from webhook.core.shape.candidate import Candidate
-from webhook.core.shape.podlevel import applied_to_pod, pod_level_shapes
-from webhook.core.shape.scene import is_pod_level, scene
-from webhook.core.shape.shapes import applied, shapes
+from webhook.core.shape.scene import Scene, scene
 from webhook.core.snapshot import Snapshot
 from webhook.core.verdict import Verdict
+
+_MOST_NOTE: Final = wording.WARNING_LENGTH - len("numalign: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,14 @@ class PodPlanner:
 
     def _searched(self, pinning: list[Candidate]) -> Shaped:
         """Return the pod in the first shape that will do; else as written, with what is against the least surprising one."""
-        against = ""
-        for pod in self._attempts():
+        against, setting = "", self._scene()
+        for pod in attempts(setting):
+            beyond = setting.new_breaches(pod)
+            if beyond:
+                against = against or min(map(str, beyond))
+                continue
             verdicts = judge_all(pod, self.wanted, self.candidates)
-            why = self._against(pod, verdicts, pinning)
+            why = self._against(verdicts, pinning)
             if not why:
                 return Shaped(pod, verdicts)
             against = against or why
@@ -89,20 +94,13 @@ class PodPlanner:
         static = [(each.name, each.served) for each in pinning if each.node.config.cpu_static and each.served]
         return all(pins(self.before[name], container) for name, served in static for container in served.bearers)
 
-    def _attempts(self) -> Iterator[Pod]:
+    def _scene(self) -> Scene:
         everything = Asks((*self.wanted.accelerators, *self.claims.asks), self.wanted.nics, self.wanted.unknown)
-        setting = scene(self.author, self.snapshot.policy, everything, self.candidates, self.snapshot.bounds)
-        if is_pod_level(self.author):
-            yield from (applied_to_pod(self.author, amounts) for amounts in pod_level_shapes(setting))
-        else:
-            yield from (applied(self.author, shape) for shape in shapes(setting))
+        return scene(self.author, self.snapshot.policy, everything, self.candidates, self.snapshot.bounds)
 
-    def _against(self, pod: Pod, verdicts: Verdicts, pinning: list[Candidate]) -> str:
+    def _against(self, verdicts: Verdicts, pinning: list[Candidate]) -> str:
         """Return why a shape will not do; empty: it will."""
-        beyond = breaches(pod, self.snapshot.bounds) - breaches(self.author, self.snapshot.bounds)
-        if beyond:
-            return min(map(str, beyond))
-        lost = [name for name, each in verdicts.items() if not self._is_kept(name, each)]
+        lost = [name for name, each in verdicts.items() if not keeps_all(name, each, self.before, self.received)]
         if lost:
             return f"the kubelet of {wording.some(lost, 1)} would not admit it"
         apart = [each.name for each in pinning if not _is_near(verdicts[each.name], each)]
@@ -113,18 +111,12 @@ class PodPlanner:
             "" if not plugins or is_met(verdicts, plugins) else f"{wording.some([e.name for e in plugins], 1)} would not align it"
         )
 
-    def _is_kept(self, name: str, after: Verdict) -> bool:
-        return keeps(self.before[name], after) and keeps(self.received.get(name, after), after)
-
 
 def _note(why: str) -> str:
     """Return why a pod is not sized, and with it what its author can do where there is room for both."""
     note = f"not sized: {why}"
     advised = f"{note}; whole CPUs with requests = limits pin them"
     return advised if len(advised) <= _MOST_NOTE else note
-
-
-_MOST_NOTE = wording.WARNING_LENGTH - len("numalign: ")
 
 
 def left_to_claims(claims: PodClaims) -> Iterator[str]:

@@ -82,7 +82,7 @@ def _may_land_unknown(snapshot: Snapshot) -> bool:
 def _is_mixed(decision: Decision, pod: Pod, snapshot: Snapshot) -> bool:
     """Tell whether the kubelet pins CPUs beside claimed devices, on some class; where no class is known, whether it would."""
     if not decision.verdicts:
-        return is_pinned(pod)
+        return any(map(wants_own_cpus, visit(pod)))
     asking = frozenset(ask.container.name for ask in snapshot.claims.asks) if snapshot.claims else frozenset()
     landing = [each for each in snapshot.candidates if each.several and each.name in decision.verdicts]
     return any(
@@ -110,8 +110,3 @@ def _refused(each: ReadClaim, claim: Decision, decision: Decision, mode: Mode) -
         message=f"{field}, {reference.kind} {reference.name}: {claim.message}",
         causes=causes,
     )
-
-
-def is_pinned(pod: Pod) -> bool:
-    """Tell whether some container wants CPUs of its own."""
-    return any(map(wants_own_cpus, visit(pod)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,11 +24,13 @@ class ReadClaim:
     Attributes:
         claim: well-formed.
         mode: in which our own webhook will handle it, or has.
+        key: what decisions read of all that.
     """
 
     reference: Reference
     claim: Json
     mode: Mode
+    key: Hashable
 
     @property
     def is_made(self) -> bool:
@@ -38,20 +40,7 @@ class ReadClaim:
     @property
     def is_allocated(self) -> bool:
         """Tell whether its devices have been chosen already."""
-        status = self.claim.get("status")
-        return isinstance(status, dict) and bool(status.get("allocation"))
-
-    @property
-    def key(self) -> Hashable:
-        """Return what decisions read of it, as text; raises RecursionError where it is nested too deeply."""
-        read = [claims.devices(self.claim), claims.annotations_of(self.claim), claims.is_generated(self.claim)]
-        return (
-            self.reference,
-            self.mode,
-            self.is_allocated,
-            self.claim.get("metadata") is None,
-            json.dumps(read, separators=(",", ":"), sort_keys=True),
-        )
+        return _is_allocated(self.claim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +71,26 @@ NOT_LOOKED_UP: Final = Found(complete=False, looked_up=False)
 
 def look_up(pod: Pod, request: Request, snapshot: Snapshot) -> Found:
     """Return what can be read of what a pod refers to. What is not there yet is left out without a word."""
-    if not references(pod):
+    named = references(pod)
+    if not named:
         return NOTHING
-    return NOT_LOOKED_UP if snapshot.lookup is None else _read(pod, request, snapshot.policy, snapshot.lookup)
+    if snapshot.lookup is None:
+        return NOT_LOOKED_UP
+    found, unread = _read(named, request, snapshot.policy, snapshot.lookup)
+    complete = len(found) == len(named) == len(pod["spec"].get("resourceClaims") or ())
+    return Found(tuple(found), tuple(dict.fromkeys(unread)), complete)
 
 
-def _read(pod: Pod, request: Request, policy: Policy, lookup: Lookup) -> Found:
+def _read(named: Iterable[Reference], request: Request, policy: Policy, lookup: Lookup) -> tuple[list[ReadClaim], list[str]]:
+    """Return the claims that could be read, and why others could not be."""
     found: list[ReadClaim] = []
     unread: list[str] = []
-    named = references(pod)
     for reference in named:
         try:
             found.extend(_readable(lookup.find(request.namespace, reference), reference, request, policy))
         except LookupFailedError as error:
             unread.append(f"{reference.kind} {reference.name}: {error}")
-    complete = len(found) == len(named) == len(pod["spec"].get("resourceClaims") or ())
-    return Found(tuple(found), tuple(dict.fromkeys(unread)), complete)
+    return found, unread
 
 
 def _readable(raw: Json | None, reference: Reference, request: Request, policy: Policy) -> Iterator[ReadClaim]:
@@ -106,9 +99,22 @@ def _readable(raw: Json | None, reference: Reference, request: Request, policy: 
         return
     status = raw.get("status") if raw is not None else None
     mode, _ = effective_mode(policy, request.label, claims.annotations_of(claim))
-    made = ReadClaim(reference, {**claim, "status": status}, mode)
+    read = {**claim, "status": status}
     try:
-        hash(made.key)
+        key = _key(reference, read, mode)
+        hash(key)
     except (RecursionError, TypeError):
         return
-    yield made
+    yield ReadClaim(reference, read, mode, key)
+
+
+def _key(reference: Reference, claim: Json, mode: Mode) -> Hashable:
+    """Return what decisions read of a claim; raises RecursionError where it is nested too deeply."""
+    read = [claims.devices(claim), claims.annotations_of(claim), claims.is_generated(claim)]
+    text = json.dumps(read, separators=(",", ":"), sort_keys=True)
+    return reference, mode, _is_allocated(claim), claim.get("metadata") is None, text
+
+
+def _is_allocated(claim: Json) -> bool:
+    status = claim.get("status")
+    return isinstance(status, dict) and bool(status.get("allocation"))

@@ -45,8 +45,7 @@ def seen(pod: Pod, found: Found, mode: Mode, snapshot: Snapshot) -> Snapshot:
 
 def _alone(pod: Pod, wants: Asked, snapshot: Snapshot) -> Snapshot:
     """Return the set as a pod sees it that asks for accelerators by claims alone."""
-    landing = [each for each in snapshot.candidates if placement.can_land(pod, each.node.node_class)]
-    unserved = _unserved(landing, wants.demand)
+    kept, unserved = _kept(pod, wants.demand, snapshot)
     claims = PodClaims(
         asks=tuple(ask for ask, _ in wants.asks),
         lone=True,
@@ -56,24 +55,27 @@ def _alone(pod: Pod, wants: Asked, snapshot: Snapshot) -> Snapshot:
         tied=bool(wants.demand.ties),
         elsewhere=_elsewhere(wants.demand, snapshot),
     )
-    return snapshot.seen_by(claims, (_served(each, wants) for each in _kept(landing, unserved, snapshot)))
+    return snapshot.seen_by(claims, (_served(each, wants) for each in kept))
 
 
 def _beside_plugins(pod: Pod, wants: Asked, by_dra: tuple[Ask, ...], snapshot: Snapshot) -> Snapshot:
     """Return the set as a pod sees it that names accelerators in its resources, too; class by class DRA may serve those."""
-    landing = [each for each in snapshot.candidates if placement.can_land(pod, each.node.node_class)]
-    unserved = _unserved(landing, wants.demand)
-    kept = (_one_way(each, pod, wants, by_dra, snapshot) for each in _kept(landing, unserved, snapshot))
+    kept, unserved = _kept(pod, wants.demand, snapshot)
     named = tuple(ask for ask, _ in wants.asks)
-    return snapshot.seen_by(PodClaims(named, cpu=wants.cpu, unserved=unserved, elsewhere=True), kept)
+    claims = PodClaims(named, cpu=wants.cpu, unserved=unserved, elsewhere=True)
+    return snapshot.seen_by(claims, (_one_way(each, pod, wants, by_dra, snapshot) for each in kept))
 
 
-def _unserved(landing: Iterable[Candidate], demand: Demand) -> dict[str, str]:
-    return {
+def _kept(pod: Pod, demand: Demand, snapshot: Snapshot) -> tuple[list[Candidate], dict[str, str]]:
+    """Return the classes that have the devices, with all the accelerators of their NUMA nodes; and why others have them not."""
+    landing = [each for each in snapshot.candidates if placement.can_land(pod, each.node.node_class)]
+    unserved = {
         each.name: shortage(each.name, demand)
         for each in landing
         if each.node.node_class.devices is not None and joint_fits(each.name, demand) is Fits.NO
     }
+    nodes = snapshot.inventory.nodes
+    return [_equipped(each, nodes.get(each.name, ())) for each in landing if each.name not in unserved], unserved
 
 
 def _elsewhere(demand: Demand, snapshot: Snapshot) -> bool:
@@ -83,11 +85,6 @@ def _elsewhere(demand: Demand, snapshot: Snapshot) -> bool:
     described = {each.name for each in snapshot.candidates}
     others = (node for node in snapshot.inventory.nodes if node not in described)
     return any(joint_fits(node, demand) is not Fits.NO for node in others)
-
-
-def _kept(landing: Iterable[Candidate], unserved: Mapping[str, str], snapshot: Snapshot) -> list[Candidate]:
-    """Return the classes that are left, with all the accelerators that their NUMA nodes have."""
-    return [_equipped(each, snapshot.inventory.nodes.get(each.name, ())) for each in landing if each.name not in unserved]
 
 
 def _equipped(each: Candidate, devices: Iterable[Device]) -> Candidate:

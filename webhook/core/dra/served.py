@@ -66,9 +66,7 @@ def seen_by_claims(verdict: Verdict, served: Served, *, several: bool) -> Verdic
         gaps = tuple(_gap(name, verdict) for name in sorted(served.bearers or {""}))
         rest = tuple(gap for gap in verdict.gaps if gap.reason != NO_DEVICE_CONTAINER)
         return replace(verdict, aligned=False, gaps=(*gaps, *rest))
-    if any(gap.reason == SHARED_CPUS and gap.container in served.cpu for gap in verdict.gaps):
-        return replace(verdict, gaps=tuple(_own(gap, served) for gap in verdict.gaps))
-    return verdict
+    return replace(verdict, gaps=tuple(_own(gap, served) for gap in verdict.gaps)) if served.cpu else verdict
 
 
 def _gap(container: str, verdict: Verdict) -> Gap:

@@ -61,6 +61,10 @@ class Scene:
     beyond: frozenset[Breach] = frozenset()
     shares: Mapping[tuple[Path, bool], tuple[int | None, int | None]] = field(default_factory=dict)
 
+    def new_breaches(self, shaped: Pod) -> frozenset[Breach]:
+        """Return what the LimitRanges have against the pod in a shape, and not against it as its author wrote it."""
+        return breaches(shaped, self.bounds) - self.beyond
+
 
 def scene(pod: Pod, policy: Policy, asks: Asks, candidates: tuple[Candidate, ...], bounds: Bounds = ()) -> Scene:
     """Return the scene of a pod."""
