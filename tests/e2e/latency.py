@@ -83,9 +83,8 @@ def measure(plane: ControlPlane, variants: Sequence[str], body: bytes, api: str 
 
 
 def judge(times: Times) -> list[str]:
-    """Return what is slower than promised. A slower machine gets more time, in proportion to a create without any webhook."""
-    found = []
-    slower = max(1.0, _quantile(times["none"], "p50") / QUIET)
+    """Return what is slower than promised."""
+    found, slower = [], _slower(times)
     for name, most in MAY_ADD.items():
         added = _added(times, "numalign", name)
         if added > most * slower:
@@ -98,11 +97,16 @@ def judge(times: Times) -> list[str]:
 
 def judge_claims(times: Times) -> list[str]:
     """Return what is slower than promised for claims."""
-    slower = max(1.0, _quantile(times["none"], "p50") / QUIET)
+    slower = _slower(times)
     added = _quantile(times["numalign"], "p50") - _quantile(times["echo"], "p50")
     if added <= CLAIM_MAY_ADD * slower:
         return []
     return [f"a claim's decision adds {added:.2f} ms at p50; {CLAIM_MAY_ADD} ms were promised, x {slower:.1f} for this machine"]
+
+
+def _slower(times: Times) -> float:
+    """Return how much more time a slower machine gets: in proportion to a create without any webhook."""
+    return max(1.0, _quantile(times["none"], "p50") / QUIET)
 
 
 def _quantile(times: list[float], name: str) -> float:

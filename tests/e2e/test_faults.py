@@ -1,7 +1,6 @@
 """Faults while pods are created: what clients of the API server notice of them."""
 
 import socket
-import ssl
 import time
 from contextlib import ExitStack
 
@@ -40,33 +39,22 @@ def enough(load, more=80):
     until(lambda: len(load.samples) >= count, what=f"{more} more creates")
 
 
-def leaf(replica):
-    """The serving certificate that a new connection gets."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with (
-        socket.create_connection((replica.address, replica.webhook_port), timeout=5) as raw,
-        context.wrap_socket(raw) as wrapped,
-    ):
-        return wrapped.getpeercert(binary_form=True)
-
-
 def test_a_renewed_leaf_is_served_and_nobody_notices(cluster, load):
     for replica in cluster.replicas:
-        before = leaf(replica)
+        before = replica.leaf()
         (replica.directory("tls") / "tls.crt").unlink()
-        until(lambda: leaf(replica) != before, what="the new certificate")  # noqa: B023  awaited within the turn
+        until(lambda: replica.leaf() != before, what="the new certificate")  # noqa: B023  awaited within the turn
     enough(load)
     assert load.failures() == []
 
 
 def test_a_rotated_authority_is_nobodys_trouble(cluster, load, numalign):
     before = cluster.secret.read().authority.current.cert
-    leaves = [leaf(replica) for replica in cluster.replicas]
+    leaves = [replica.leaf() for replica in cluster.replicas]
     assert numalign("certs", "rotate").code == 0
     until(lambda: cluster.secret.read().authority.current.cert != before, what="the switch")
     for replica, old in zip(cluster.replicas, leaves, strict=True):
-        until(lambda: leaf(replica) != old, what="a leaf of the new authority")  # noqa: B023
+        until(lambda: replica.leaf() != old, what="a leaf of the new authority")  # noqa: B023
     enough(load)
     assert load.failures() == []
 

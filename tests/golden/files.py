@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from webhook.core.decision import Decision
+
 GOLDEN = Path(__file__).parent
 WIDTH = 140
 
@@ -34,3 +36,25 @@ def check(path: Path, found: Any) -> None:
         path.write_text(text)
     assert path.exists(), f"no {path.name}; NUMALIGN_UPDATE_GOLDEN=1 writes it"
     assert text == path.read_text(), f"{path.name} differs; NUMALIGN_UPDATE_GOLDEN=1 rewrites it"
+
+
+def answers(mutation: Decision, admission: Decision) -> dict[str, Any]:
+    """Return what both handlers said, as it stands in a golden file."""
+    return {
+        "mutation": {"outcome": mutation.outcome, "patch": list(mutation.patch), "warnings": list(mutation.warnings)},
+        "admission": {
+            "allowed": admission.allowed,
+            "outcome": admission.outcome,
+            "reason": admission.reason,
+            "message": admission.message,
+            "causes": [f"{cause.field}: {cause.message}" for cause in admission.causes],
+            "warnings": list(admission.warnings),
+            "audit": dict(admission.audit),
+            "verdicts": {name: _verdict(verdict) for name, verdict in admission.verdicts.items()},
+        },
+    }
+
+
+def _verdict(verdict: Any) -> str:
+    where = ", ".join(f"{name} {{{','.join(map(str, mask or '*'))}}}" for name, mask in verdict.masks.items())
+    return " ".join(filter(None, (str(verdict.outcome), verdict.reason, where)))

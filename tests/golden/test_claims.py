@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden.files import GOLDEN, check
-from tests.golden.test_decisions import verdict_text
+from tests.golden.files import GOLDEN, answers, check
 from tests.unit.core.dra.machines import (
     SPREAD,
     claiming,
@@ -65,16 +64,6 @@ def test_input_patch_and_verdict(name: str) -> None:
             "mode": mode,
             "pod": pod,
             "templates": {key: each["spec"]["spec"]["devices"] for key, each in objects.items()},
-            "mutation": {"outcome": mutation.outcome, "patch": list(mutation.patch), "warnings": list(mutation.warnings)},
-            "admission": {
-                "allowed": answer.allowed,
-                "outcome": answer.outcome,
-                "reason": answer.reason,
-                "message": answer.message,
-                "causes": [f"{cause.field}: {cause.message}" for cause in answer.causes],
-                "warnings": list(answer.warnings),
-                "audit": dict(answer.audit),
-                "verdicts": {key: verdict_text(verdict) for key, verdict in answer.verdicts.items()},
-            },
+            **answers(mutation, answer),
         },
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.golden.files import GOLDEN, check
+from tests.golden.files import GOLDEN, answers, check
 from tests.unit.core.setting import (
     GPU,
     JSON,
@@ -76,21 +74,6 @@ def test_input_patch_and_verdict(name: str) -> None:
         {
             "mode": mode,
             "pod": made,
-            "mutation": {"outcome": mutation.outcome, "patch": list(mutation.patch), "warnings": list(mutation.warnings)},
-            "admission": {
-                "allowed": answer.allowed,
-                "outcome": answer.outcome,
-                "reason": answer.reason,
-                "message": answer.message,
-                "causes": [f"{cause.field}: {cause.message}" for cause in answer.causes],
-                "warnings": list(answer.warnings),
-                "audit": dict(answer.audit),
-                "verdicts": {key: verdict_text(verdict) for key, verdict in answer.verdicts.items()},
-            },
+            **answers(mutation, answer),
         },
     )
-
-
-def verdict_text(verdict: Any) -> str:
-    where = ", ".join(f"{name} {{{','.join(map(str, mask or '*'))}}}" for name, mask in verdict.masks.items())
-    return " ".join(filter(None, (str(verdict.outcome), verdict.reason, where)))

@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,14 @@ class Replica:
         """Bring what Secrets and ConfigMaps say now, as a kubelet does after a minute or so."""
         for volume in self._spec["volumes"]:
             self._mount(volume)
+
+    def leaf(self) -> bytes:
+        """Return the serving certificate that a new connection gets, as DER."""
+        with closing(self.connect()) as connection:
+            connection.connect()
+            found: bytes | None = connection.sock.getpeercert(binary_form=True)
+        assert found is not None
+        return found
 
     def ready(self) -> bool:
         """Tell what its readiness probe says."""
